@@ -79,7 +79,8 @@ void Timed(void* optimizer, const tfplug::capi::TF_Buffer* graph,
 extern "C" __attribute__((visibility("default"))) void TF_InitGraph(
     tfplug::capi::TP_OptimizerRegistrationParams* params,
     tfplug::capi::TF_Status* status) {
-  tfplug::internal::OptimizerRegistration<Optimizer>::InitGraph(params, status);
+  tfplug::passes_internal::OptimizerRegistration<Optimizer>::InitGraph(params,
+                                                                       status);
   optimize = params->optimizer->optimize_func;
   params->optimizer->optimize_func = &Timed;
 }

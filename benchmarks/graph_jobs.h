@@ -33,7 +33,7 @@ class OutputBuffer : public Output {
     if (size > capacity_) {
       Free();
       data_ = static_cast<char*>(
-          is_views_ ? tfplug::internal::OutputBlock::Allocate(size)
+          is_views_ ? tfplug::graph_internal::OutputBlock::Allocate(size)
                     : std::malloc(size));
       capacity_ = size;
     }
@@ -45,7 +45,7 @@ class OutputBuffer : public Output {
   void Free() {
     if (data_ == nullptr) return;
     if (is_views_) {
-      tfplug::internal::OutputBlock::data_deallocator(data_, capacity_);
+      tfplug::graph_internal::OutputBlock::data_deallocator(data_, capacity_);
     } else {
       std::free(data_);
     }

@@ -39,7 +39,7 @@ _SHARED = frozenset(
 # Member names that tfplug::Op uses itself.
 _TAKEN = frozenset("HostMemory Device Priority Label OnlyIf TypeConstraint "
                    "kName".split()) | frozenset(_KINDS.values()) | _SHARED
-_MAX_ENUMERATORS = 64  # internal::kMaxEnumerators
+_MAX_ENUMERATORS = 64  # kernel_internal::kMaxEnumerators
 
 
 def _fill(template, **holes):
@@ -170,7 +170,7 @@ class OpsEmitter:
                 lines.append("")
             lines.append(f"struct {name} {{")
             lines += ["  " + line for line in wrap_call(
-                "static constexpr uint64_t kSet =", "internal::SetOf(",
+                "static constexpr uint64_t kSet =", "kernel::SetOf(",
                 f"{values});", 78)]
             lines += ["  template <bool allowed>",
                       "  static constexpr void Check() {"]
@@ -240,7 +240,7 @@ class OpsEmitter:
     def enum(group, members):
         numbers = [number for _, number in members]
         assert numbers[-1] < _MAX_ENUMERATORS, f"too many {group}"
-        for end in (8, 16, 32):  # see internal::FindAllEnumerators
+        for end in (8, 16, 32):  # see kernel_internal::FindAllEnumerators
             first = [number for number in numbers if number < end]
             assert (not first or first[-1] >= end // 2
                     or len(first) == len(numbers)), f"a wide gap in {group}"
@@ -272,8 +272,8 @@ class OpsEmitter:
             lines += self.static_assert(
                 f"tfplug: the op {op} does not allow this type for "
                 f"{attr['name']}; it allows {attr['allowed']}",
-                f"internal::Allows<Types...>(types::{name}::kSet)")
-        head = "    return internal::Constrain<Types...>("
+                f"kernel::Allows<Types...>(types::{name}::kSet)")
+        head = "    return kernel::Constrain<Types...>("
         name = f"\"{attr['name']}\");"
         if len(f"{head}this, {name}") <= 80:
             return lines + [f"{head}this, {name}", "  }"]

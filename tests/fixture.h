@@ -36,7 +36,7 @@ class Fixture {
   explicit Fixture(const testing::HostOptions& options = {})
       : live_before_(testing::LiveStatusCount()), tensorflow_(WithLog()) {
     auto host = testing::Host::Register(
-        &internal::PlatformRegistration<PlatformT>::InitPlugin, options);
+        &device_internal::PlatformRegistration<PlatformT>::InitPlugin, options);
     REQUIRE_MESSAGE(host.ok(), host.status().ToString());
     host_ = *std::move(host);
     auto device = host_->Device(0);

@@ -7,6 +7,10 @@
   include/tfplug, the directories that it may include. An edge that is not
   listed, a listed edge that no header uses, a cycle between headers, and an
   include of another directory's internal/ that is not listed there are errors.
+* Each directory has its own internal namespace, such as tfplug::ir_internal; that of
+  base is tfplug::internal, which all may name. A header that names the internal
+  namespace of another directory, other than a name from a header that
+  docs/architecture.md lists as shared, is an error.
 * The maps are complete. docs/architecture.md and CONTRIBUTING.md name
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
@@ -87,6 +91,31 @@ def check_edges(includes, rules, shared):
                          "remove it from the list")
     wrong += [f"{name}: listed as shared, but no other directory includes it"
               for name in sorted(shared - used_shared)]
+    return wrong
+
+
+def check_namespaces(root, rules, shared):
+    """Checks which internal namespaces each header opens and names."""
+    include, wrong = root / "include", []
+    shared_text = {}
+    for header in shared:
+        shared_text.setdefault(directory(header), []).append(
+            (include / header).read_text())
+    for path in sorted((include / "tfplug").rglob("*.h")):
+        header = path.relative_to(include).as_posix()
+        here, text = directory(header), path.read_text()
+        own = "internal" if here in ("base", "umbrella") else f"{here}_internal"
+        for name in re.findall(r"^namespace (?:tfplug::)?(\w*internal) \{$", text, re.M):
+            # base declares a class that the profiler defines.
+            if name != own and (here, name) != ("base", "profiler_internal"):
+                wrong.append(f"{header} opens namespace {name}, not {own}")
+        for there, name in set(re.findall(r"\b(\w+)_internal::(\w+)", text)):
+            if there not in rules or there == here or here == "base":
+                continue
+            if not any(re.search(rf"\b{name}\b", other)
+                       for other in shared_text.get(there, ())):
+                wrong.append(f"{header} names {there}_internal::{name}, which no "
+                             "header listed as shared declares")
     return wrong
 
 
@@ -184,6 +213,7 @@ def main():
     includes = read_includes(root)
     rules, shared = read_rules(page)
     wrong = check_edges(includes, rules, shared)
+    wrong += check_namespaces(root, rules, shared)
     for kind, edges in (("headers", includes), ("directories", rules)):
         cycle = find_cycle(edges)
         if cycle:

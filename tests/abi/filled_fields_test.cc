@@ -35,10 +35,12 @@ TEST_CASE_TEMPLATE("the structs of a device are filled as described", PlatformT,
   Fixture<PlatformT> fixture;
   CheckFields(fixture.host().platform(), kOverridesAll);
   CheckFields(*fixture.device().c_device(), kOverridesAll);
-  CheckFields(internal::PlatformFnsTable<PlatformT>::Make(), kOverridesAll);
-  CheckFields(internal::DeviceFnsTable<DeviceT>::Make(), kOverridesAll);
-  CheckFields(internal::StreamExecutorTable<DeviceT>::Make(), kOverridesAll);
-  CheckFields(internal::TimerFnsTable<DeviceT>::Make(), kOverridesAll);
+  CheckFields(device_internal::PlatformFnsTable<PlatformT>::Make(),
+              kOverridesAll);
+  CheckFields(device_internal::DeviceFnsTable<DeviceT>::Make(), kOverridesAll);
+  CheckFields(device_internal::StreamExecutorTable<DeviceT>::Make(),
+              kOverridesAll);
+  CheckFields(device_internal::TimerFnsTable<DeviceT>::Make(), kOverridesAll);
 }
 
 template <class T>
@@ -56,8 +58,8 @@ TEST_CASE("the parameters of SE_InitPlugin are filled as described") {
   params.platform = &platform;
   params.platform_fns = &platform_fns;
   OwnedStatus status;
-  internal::PlatformRegistration<recording::Platform>::InitPlugin(&params,
-                                                                  status.get());
+  device_internal::PlatformRegistration<recording::Platform>::InitPlugin(
+      &params, status.get());
   REQUIRE(status.ToStatus().ok());
   CheckFields(params, true);
   params.destroy_platform(&platform);
@@ -75,7 +77,8 @@ TEST_CASE("the structs of a graph optimizer are filled as described") {
   params.optimizer = &optimizer;
   params.optimizer_configs = &configs;
   OwnedStatus status;
-  internal::OptimizerRegistration<Optimizer>::InitGraph(&params, status.get());
+  passes_internal::OptimizerRegistration<Optimizer>::InitGraph(&params,
+                                                               status.get());
   REQUIRE(status.ToStatus().ok());
   CheckFields(params, true);
   CheckFields(optimizer, true);

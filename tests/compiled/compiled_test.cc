@@ -211,7 +211,7 @@ void ForEachLayout(Check check) {
             index.AddDim(size, d == index_dim ? 1 : 0);
           }
           tfplug::Operand scalar =
-              tfplug::internal::ScalarOf(DataType::kFloat, next(), view_a);
+              tfplug::ir::ScalarOf(DataType::kFloat, next(), view_a);
           CAPTURE(dims[0]);
           CAPTURE(pitch);
           CAPTURE(index_dim);
@@ -253,7 +253,8 @@ TEST_CASE("a repeated launch has its own addresses and scalars") {
       CHECK(At(y, at) == expected(a, index, b, at));
     });
   });
-  tfplug::internal::PlanCache& plans = backend.Programs(stream).plans();
+  tfplug::compiled_internal::PlanCache& plans =
+      backend.Programs(stream).plans();
   CHECK(plans.size() == 18);
 
   tfplug::Reduction sum;
@@ -325,9 +326,9 @@ void CheckFlat(B& backend) {
   }
   std::vector<float> x(4);
   CHECK(launcher.MapFlat(*sum, {4, 0, {x.data(), x.data()}}) ==
-        tfplug::internal::WrongOperands());
+        tfplug::primitives::WrongOperands());
   CHECK(launcher.MapFlat(*sum, {0, 0, {x.data()}}) ==
-        tfplug::internal::WrongOperands());
+        tfplug::primitives::WrongOperands());
 }
 
 TEST_CASE("arrays are mapped without a description of their dimensions") {
@@ -356,7 +357,7 @@ TEST_CASE("a repeated product has its own addresses and scalars") {
     const auto x = tfplug::Operand::Dense(a.data(), type, {m, depth});
     const auto y = tfplug::Operand::Dense(b.data(), type, {depth, m});
     const auto z = tfplug::Operand::Dense(c.data(), type, {m, m});
-    const auto scale = tfplug::internal::ScalarOf(type, 1.5, z);
+    const auto scale = tfplug::ir::ScalarOf(type, 1.5, z);
     REQUIRE((maps ? launcher.MatMulMap(x, y, *expression,
                                        absl::MakeConstSpan(&scale, 1),
                                        absl::MakeConstSpan(&z, 1))
@@ -364,7 +365,8 @@ TEST_CASE("a repeated product has its own addresses and scalars") {
     const T want = T(2) * number * T(depth) * (maps ? T(1.5) : T(1));
     CHECK(std::count(c.begin(), c.end(), want) == m * m);
   };
-  tfplug::internal::PlanCache& plans = backend.Programs(stream).plans();
+  tfplug::compiled_internal::PlanCache& plans =
+      backend.Programs(stream).plans();
   for (const size_t count : {5, 5}) {
     for (const float number : {1.0f, 3.0f}) {
       multiply(number, 3, 2, false);
@@ -443,7 +445,7 @@ TEST_CASE("threads launch, and more layouts than are kept") {
   }
   CHECK(backend.compilations == 1);
   CHECK(backend.Programs(stream).plans().size() ==
-        2 * tfplug::internal::PlanCache::kMost);
+        2 * tfplug::compiled_internal::PlanCache::kMost);
 }
 
 TEST_CASE("a source that does not compile is kept for the report") {

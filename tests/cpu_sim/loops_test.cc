@@ -22,7 +22,7 @@ using tfplug::ReduceKind;
 
 constexpr int kFloat = static_cast<int>(DataType::kFloat);
 constexpr int kHalf = static_cast<int>(DataType::kHalf);
-const HostLoops& kGeneric = tfplug::internal::kGenericHostLoops;
+const HostLoops& kGeneric = tfplug::host_internal::kGenericHostLoops;
 
 const HostLoops& LoopsOf(const SimdCode& code) {
   return *static_cast<const HostLoops*>(code.loops);
@@ -38,12 +38,11 @@ Floats DrawFarFromZero(int64_t size, bool positive) {
 }
 
 bool IsFunctionOfFloats(Opcode opcode) {
-  const tfplug::internal::OpcodeInfo info = tfplug::internal::InfoOf(opcode);
+  const tfplug::ir::OpcodeInfo info = tfplug::ir::InfoOf(opcode);
   return opcode != Opcode::kConstant && opcode != Opcode::kInput &&
          opcode != Opcode::kElement && opcode != Opcode::kCast &&
          opcode != Opcode::kBitcast && opcode != Opcode::kSelect &&
-         !info.gives_bool &&
-         tfplug::internal::Allows(info.types, DataType::kFloat);
+         !info.gives_bool && tfplug::ir::Allows(info.types, DataType::kFloat);
 }
 
 TEST_CASE("functions of floats handle every element, also in place") {
@@ -51,7 +50,7 @@ TEST_CASE("functions of floats handle every element, also in place") {
   for (int opcode = 0; opcode < tfplug::kOpcodeCount; ++opcode) {
     if (!IsFunctionOfFloats(static_cast<Opcode>(opcode))) continue;
     ++functions;
-    CAPTURE(tfplug::internal::InfoOf(static_cast<Opcode>(opcode)).name);
+    CAPTURE(tfplug::ir::InfoOf(static_cast<Opcode>(opcode)).name);
     for (const int64_t size : {1, 5, 16, 37, 1000}) {
       const Floats a = DrawFarFromZero(size, /*positive=*/true);
       const Floats b = DrawFarFromZero(size, /*positive=*/false);
@@ -85,7 +84,7 @@ TEST_CASE("the result of an element does not depend on its position") {
   const auto size = static_cast<int64_t>(a.size());
   for (int opcode = 0; opcode < tfplug::kOpcodeCount; ++opcode) {
     if (!IsFunctionOfFloats(static_cast<Opcode>(opcode))) continue;
-    CAPTURE(tfplug::internal::InfoOf(static_cast<Opcode>(opcode)).name);
+    CAPTURE(tfplug::ir::InfoOf(static_cast<Opcode>(opcode)).name);
     ForEachLevel([&](const SimdCode& code) {
       Floats all(a.size());
       LoopsOf(code).compute(opcode, kFloat, kFloat, size, all.data(), a.data(),
@@ -108,7 +107,7 @@ TEST_CASE("NaN, infinities and zeros have the same results in all levels") {
   const auto size = static_cast<int64_t>(a.size());
   for (int opcode = 0; opcode < tfplug::kOpcodeCount; ++opcode) {
     if (!IsFunctionOfFloats(static_cast<Opcode>(opcode))) continue;
-    CAPTURE(tfplug::internal::InfoOf(static_cast<Opcode>(opcode)).name);
+    CAPTURE(tfplug::ir::InfoOf(static_cast<Opcode>(opcode)).name);
     Floats want(a.size());
     kGeneric.compute(opcode, kFloat, kFloat, size, want.data(), a.data(),
                      b.data(), nullptr);

@@ -25,11 +25,10 @@ TEST_CASE("a device and its parts are constructed and destroyed in order") {
     testing::ScopedFakeTensorFlow fake;
     testing::HostOptions options;
     options.create_streams = false;
-    auto host =
-        testing::Host::Register(
-            &internal::PlatformRegistration<recording::Platform>::InitPlugin,
-            options)
-            .value();
+    auto host = testing::Host::Register(&device_internal::PlatformRegistration<
+                                            recording::Platform>::InitPlugin,
+                                        options)
+                    .value();
     Record::Get().Take();
     REQUIRE(host->Device(1).ok());
     constructed = Record::Get().Take();
@@ -94,7 +93,7 @@ TEST_CASE(
   testing::HostOptions options;
   options.create_streams = false;
   auto host =
-      testing::Host::Register(&internal::PlatformRegistration<
+      testing::Host::Register(&device_internal::PlatformRegistration<
                                   minimal::PlatformOf<OrderDevice>>::InitPlugin,
                               options)
           .value();

@@ -19,7 +19,7 @@ template <class PlatformT>
 absl::StatusOr<std::unique_ptr<testing::Host>> Register(
     const testing::HostOptions& options = {}) {
   return testing::Host::Register(
-      &internal::PlatformRegistration<PlatformT>::InitPlugin, options);
+      &device_internal::PlatformRegistration<PlatformT>::InitPlugin, options);
 }
 
 TEST_CASE("a platform is constructed, initialized and destroyed") {

@@ -21,7 +21,7 @@ std::string ManyAttrs(const std::string& name, int count) {
   for (int i = 0; i < count; ++i) {
     std::string entry;
     internal::AppendField(entry, 1, absl::StrCat("a", i));
-    internal::AppendField(entry, 2, internal::AttrCodec<int64_t>::Encode(i));
+    internal::AppendField(entry, 2, graph::AttrCodec<int64_t>::Encode(i));
     internal::AppendField(node, 5, entry);
   }
   internal::AppendField(graph, 1, node);
@@ -158,7 +158,7 @@ TEST_CASE("The last of several entries for an attribute is used") {
   for (int i = 0; i < 40; ++i) {
     std::string entry;
     internal::AppendField(entry, 1, absl::StrCat("a", i % 20));
-    internal::AppendField(entry, 2, internal::AttrCodec<int64_t>::Encode(i));
+    internal::AppendField(entry, 2, graph::AttrCodec<int64_t>::Encode(i));
     internal::AppendField(node, 5, entry);
   }
   internal::AppendField(graph_def, 1, node);
@@ -181,8 +181,8 @@ TEST_CASE("The last of several entries for an attribute is used") {
 }
 
 TEST_CASE("A hash table with equal hashes compares keys") {
-  constexpr uint32_t kNone = internal::HashTable::kNone;
-  internal::HashTable table;
+  constexpr uint32_t kNone = graph_internal::HashTable::kNone;
+  graph_internal::HashTable table;
   table.Reset(100);
   const auto never = [](uint32_t) { return false; };
   const auto is = [](uint32_t wanted) {
@@ -195,7 +195,7 @@ TEST_CASE("A hash table with equal hashes compares keys") {
   CHECK(table.Insert(hash ^ uint64_t{1} << 63, 8, never) == kNone);
   CHECK(table.Insert(hash ^ uint64_t{1} << 20, 9, never) == kNone);
   CHECK(table.is_exact());
-  const internal::HashTable::Reader reader(table);
+  const graph_internal::HashTable::Reader reader(table);
   CHECK(reader.Find(hash) == 7);
   CHECK(reader.Find(hash ^ uint64_t{1} << 63) == 8);
   CHECK(reader.Find(hash ^ uint64_t{1} << 20) == 9);
@@ -213,22 +213,22 @@ TEST_CASE("Texts are the same if their length and every byte are") {
   for (size_t size = 0; size < 150; ++size) {
     const std::string text(size, 'a');
     std::string other = text;
-    CHECK(internal::SameText(text, other));
-    CHECK_FALSE(internal::SameText(text, text + 'a'));
+    CHECK(graph_internal::SameText(text, other));
+    CHECK_FALSE(graph_internal::SameText(text, text + 'a'));
     for (char& byte : other) {
       byte = 'b';
-      CHECK_FALSE(internal::SameText(text, other));
+      CHECK_FALSE(graph_internal::SameText(text, other));
       byte = 'a';
     }
   }
 }
 
 TEST_CASE("A hash depends on the length and on every byte") {
-  const internal::HashKey& key = internal::ProcessHashKey();
+  const graph_internal::HashKey& key = graph_internal::ProcessHashKey();
   std::map<uint64_t, std::string> texts;
   const auto add = [&](const std::string& text) {
     const std::string& first =
-        texts.emplace(internal::Hash(text, key), text).first->second;
+        texts.emplace(graph_internal::Hash(text, key), text).first->second;
     CHECK_MESSAGE(first == text, text, " ", first);
   };
   for (size_t size = 0; size < 400; size = size < 70 ? size + 1 : size + 23) {

@@ -159,7 +159,7 @@ TEST_CASE("graphs whose names are hashed while they are parsed") {
     std::string bytes = tree.ToString();
     if (i % 5 == 4) bytes[Below(random, bytes.size())] ^= 1;
     bytes = i % 2 == 0 ? bytes + padding : padding + bytes;
-    REQUIRE(internal::GraphIndex::IsHashed(bytes));
+    REQUIRE(graph_internal::GraphIndex::IsHashed(bytes));
     proto::GraphDef message;
     valid += ParseGraphDef(bytes, &message);
     const std::string problem = CheckGraph(bytes, i, 8);

@@ -64,7 +64,7 @@ struct NoKernel : Kernel {
 
 TEST_CASE("HasKernel() with types from a literal and from a vector") {
   LeakCheckedFake fake;
-  internal::RegisteredKernels().Clear();
+  kernel_internal::RegisteredKernels().Clear();
   RegisterKernel<NoKernel>(
       KernelDef("MatMul").Device("SIM").TypeConstraint<float, double>("T"));
   const TF_GrapplerItem item;
@@ -79,7 +79,7 @@ TEST_CASE("HasKernel() with types from a literal and from a vector") {
   CHECK(context.HasKernel("MatMul", types));
   types[0].second = DataType::kInt32;
   CHECK_FALSE(context.HasKernel("MatMul", types));
-  internal::RegisteredKernels().Clear();
+  kernel_internal::RegisteredKernels().Clear();
 }
 
 TEST_CASE("names are fetched from TensorFlow once") {

@@ -306,10 +306,10 @@ TEST_CASE("more bytes than TensorFlow can parse are not written") {
   const LeakCheckedFake fake;
   const LargeGraph large(1200000000);
   const TF_GrapplerItem item;
-  internal::Pipeline pipeline("SIM",
-                              {{"First", []() -> std::unique_ptr<GraphPass> {
-                                  return std::make_unique<First>();
-                                }}});
+  graph_internal::Pipeline pipeline(
+      "SIM", {{"First", []() -> std::unique_ptr<GraphPass> {
+                 return std::make_unique<First>();
+               }}});
   capi::TF_Buffer out = {};
   first_run = [](Graph& graph, const PassContext&) {
     const Node copy = graph.AddNode("copy", "Const").value();
@@ -336,7 +336,7 @@ TEST_CASE("the memory of one graph is reused for the next one") {
         graph.FindNode("b").device() == kCpuDevice ? kSimDevice : kCpuDevice);
     return absl::OkStatus();
   };
-  using internal::OutputBlock;
+  using graph_internal::OutputBlock;
   OutputBlock::AddUser();
   void* const block = OutputBlock::Allocate(1000);
   OutputBlock::data_deallocator(block, 1000);
@@ -353,7 +353,7 @@ TEST_CASE("the memory of one graph is reused for the next one") {
 }
 
 TEST_CASE("A cached block is neither too small nor released too early") {
-  using internal::OutputBlock;
+  using graph_internal::OutputBlock;
   // A block of this size has at most 8 spare bytes in malloc().
   constexpr size_t kSize = (1 << 20) - 40, kHeader = 16;
   OutputBlock::AddUser();

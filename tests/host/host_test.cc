@@ -32,14 +32,14 @@ class Backend : public tfplug::Backend<Stream> {
  public:
   absl::Status Map(Stream&, const tfplug::Expression& expression,
                    Operands inputs, Operands outputs) override {
-    tfplug::HostMap(tfplug::internal::kGenericHostLoops, expression, inputs,
-                    outputs);
+    tfplug::HostMap(tfplug::host_internal::kGenericHostLoops, expression,
+                    inputs, outputs);
     return absl::OkStatus();
   }
   absl::Status Reduce(Stream&, const tfplug::Reduction& reduction,
                       Operands inputs, Operands outputs) override {
-    tfplug::HostReduce(tfplug::internal::kGenericHostLoops, reduction, inputs,
-                       outputs);
+    tfplug::HostReduce(tfplug::host_internal::kGenericHostLoops, reduction,
+                       inputs, outputs);
     return absl::OkStatus();
   }
 };
@@ -255,7 +255,7 @@ TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
     for (size_t d = kept_dims.size(); d < dims.size(); ++d) {
       extra_view.AddDim(dims[d], 0);
     }
-    using C = tfplug::internal::Computed<T>;
+    using C = tfplug::ir::Computed<T>;
     Twins<T> a(random, kept_dims);
     Twins<C> b(random, kept_dims);
     std::vector<Operand> in = {x.view(), y.view(), extra_view};

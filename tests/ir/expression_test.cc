@@ -63,8 +63,8 @@ TEST_CASE("every opcode has a text") {
   for (int i = 0; i < tfplug::kOpcodeCount; ++i) {
     Instruction in;
     const std::string text =
-        std::string(tfplug::internal::kOpcodes[i].name) + ":int64 0";
-    REQUIRE(tfplug::internal::ParseInstruction(text, &in));
+        std::string(tfplug::ir::kOpcodes[i].name) + ":int64 0";
+    REQUIRE(tfplug::ir_internal::ParseInstruction(text, &in));
     CHECK(static_cast<int>(in.opcode) == i);
     CHECK(in.type == DataType::kInt64);
   }

@@ -249,18 +249,18 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
 }
 
 TEST_CASE("the done callback is kept or copied only in examined releases") {
-  using internal::DoneCallback;
+  using kernel_internal::DoneCallback;
   for (const char* version : {"2.13.0", "2.21.0", "2.9.1"}) {
-    CHECK(internal::DoneCallbackOf(internal::ParseRelease(version)) ==
+    CHECK(kernel_internal::DoneCallbackOf(internal::ParseRelease(version)) ==
           DoneCallback::kCopy);
   }
   for (const char* version : {"2.22.0", "2.22.0-rc0", "2.23.0-dev20261026"}) {
-    CHECK(internal::DoneCallbackOf(internal::ParseRelease(version)) ==
+    CHECK(kernel_internal::DoneCallbackOf(internal::ParseRelease(version)) ==
           DoneCallback::kKeep);
   }
   for (const char* version :
        {"2.24.0", "2.100.0", "3.0.0", "1.15.0", "", "2"}) {
-    CHECK(internal::DoneCallbackOf(internal::ParseRelease(version)) ==
+    CHECK(kernel_internal::DoneCallbackOf(internal::ParseRelease(version)) ==
           DoneCallback::kWait);
   }
 }

@@ -45,7 +45,7 @@ class Scripted : public Kernel {
 };
 using Table = Scripted::TableOf<Scripted>;
 const bool op_is_named = [] {
-  internal::AddOp(internal::RegisteredOps<Scripted>(), "MyOp");
+  kernel_internal::AddOp(kernel_internal::RegisteredOps<Scripted>(), "MyOp");
   return true;
 }();
 

@@ -19,7 +19,7 @@ using testing::RegisteredOps;
 template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
-  internal::RegisteredOpDefs().clear();
+  kernel_internal::RegisteredOpDefs().clear();
   testing::KnownOps() = {"MatMul"};
   add();
   TF_InitKernel();

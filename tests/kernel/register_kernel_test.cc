@@ -36,7 +36,7 @@ template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
   internal::registered_platform.device_type = "MY_DEVICE";
-  internal::RegisteredKernels().Clear();
+  kernel_internal::RegisteredKernels().Clear();
   add();
   TF_InitKernel();
   return log.text();
@@ -143,7 +143,7 @@ TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
     RegisterKernel<Nothing>(KernelDef("Rellu").TypeConstraint<double>("T"));
     RegisterKernel<Nothing>(KernelDef("New").OnlyIf([] { return false; }));
     // A kernel that tfplug makes for an op of other releases.
-    internal::RegisteredKernels().AddMade(KernelDef("Newest"), {});
+    kernel_internal::RegisteredKernels().AddMade(KernelDef("Newest"), {});
   };
   testing::KnownOps() = {"MatMul", "Relu T="};
   CHECK(Init(add) ==
@@ -175,7 +175,7 @@ TEST_CASE("types that the op does not allow are left out and logged") {
   CHECK(RegisteredKernels()[0]->op == "Relu");
   CHECK(RegisteredKernels()[1]->op == "Neg");
   // Graph passes do not count on the types either.
-  const internal::KernelSet kernels("MY_DEVICE");
+  const kernel_internal::KernelSet kernels("MY_DEVICE");
   CHECK(kernels.Has("Relu", {{"T", DataType::kFloat}}));
   CHECK_FALSE(kernels.Has("Relu", {{"T", DataType::kDouble}}));
   CHECK_FALSE(kernels.Has("Abs", {{"T", DataType::kDouble}}));
@@ -211,7 +211,7 @@ TEST_CASE("kernels with names that the op lacks are left out and logged") {
   CHECK(RegisteredKernels()[0]->op == "Abs");
   CHECK(RegisteredKernels()[1]->op == "Mine");
   // Graph passes do not count on them either.
-  const internal::KernelSet kernels("MY_DEVICE");
+  const kernel_internal::KernelSet kernels("MY_DEVICE");
   CHECK_FALSE(kernels.Has("Relu", {{"Tx", DataType::kFloat}}));
   CHECK_FALSE(kernels.Has("NoOp", {{"T", DataType::kFloat}}));
 }

@@ -77,8 +77,8 @@ struct World {
   absl::Status Run(std::function<absl::Status(KernelContext&)> compute) {
     KernelContext c(&context);
     const absl::Status result = compute(c);
-    if (!internal::HasSucceeded(c, result)) {
-      internal::FailRun(c, result, &internal::UnknownOps);
+    if (!kernel_internal::HasSucceeded(c, result)) {
+      kernel_internal::FailRun(c, result, &kernel_internal::UnknownOps);
     }
     CHECK(variable->locks == 0);
     return context.failure;
@@ -240,7 +240,7 @@ absl::Status RunKernel(World& world) {
 TEST_CASE("complete kernels: registration by release") {
   const auto registered = [] {
     internal::registered_platform.device_type = "MY_DEVICE";
-    internal::RegisteredKernels().Clear();
+    kernel_internal::RegisteredKernels().Clear();
     RegisterVariableKernels<Code, float, double>();
     TF_InitKernel();
     std::string ops;
@@ -293,11 +293,14 @@ TEST_CASE("sums and zeros of variants succeed with an untouched status") {
 }
 
 TEST_CASE("TensorFlow deletes the tensors of lists from 2.22 on") {
-  CHECK(!internal::DeletesTensorsOfLists(internal::ParseRelease("2.18.1")));
-  CHECK(internal::DeletesTensorsOfLists(internal::ParseRelease("2.22.0-rc0")));
-  CHECK(internal::DeletesTensorsOfLists(
+  CHECK(!kernel_internal::DeletesTensorsOfLists(
+      internal::ParseRelease("2.18.1")));
+  CHECK(kernel_internal::DeletesTensorsOfLists(
+      internal::ParseRelease("2.22.0-rc0")));
+  CHECK(kernel_internal::DeletesTensorsOfLists(
       internal::ParseRelease("2.23.0-dev20261026")));
-  CHECK(internal::DeletesTensorsOfLists(internal::ParseRelease("3.0.0")));
+  CHECK(
+      kernel_internal::DeletesTensorsOfLists(internal::ParseRelease("3.0.0")));
   LeakCheckedFake fake({{2, 22}, {}});
   for (auto* compute : {&AddNVariant<Code>, &ZerosLikeVariant<Code>}) {
     testing::FailEachCall([=] {

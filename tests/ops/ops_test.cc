@@ -112,18 +112,20 @@ TEST_CASE("names that C++ reserves or tfplug::Op uses") {
   CHECK(std::string(ops::InternalFusedConv2D::kName) == "_FusedConv2D");
   CHECK(std::string(ops::NoOp::kName) == "NoOp");
   CHECK(std::string(ops::VarHandleOp::kName) == "VarHandleOp");
-  CHECK(std::string(internal::NameOf(ops::StringFormat::template_)) ==
+  CHECK(std::string(kernel_internal::NameOf(ops::StringFormat::template_)) ==
         "template");
-  CHECK(std::string(internal::NameOf(ops::Cast::DstT_attr)) == "DstT");
-  CHECK(std::string(internal::NameOf(ops::Split::split_dim)) == "split_dim");
+  CHECK(std::string(kernel_internal::NameOf(ops::Cast::DstT_attr)) == "DstT");
+  CHECK(std::string(kernel_internal::NameOf(ops::Split::split_dim)) ==
+        "split_dim");
 }
 
 TEST_CASE("the index of an argument is a constant") {
-  static_assert(internal::InputIndex(ops::MatMul::b) == 1);
-  static_assert(internal::OutputIndex(ops::FusedBatchNormV3::batch_mean) == 1);
+  static_assert(kernel_internal::InputIndex(ops::MatMul::b) == 1);
+  static_assert(
+      kernel_internal::OutputIndex(ops::FusedBatchNormV3::batch_mean) == 1);
   // An argument after a reference.
-  static_assert(internal::InputIndex(ops::Assign::value) == 1);
-  CHECK(std::string(internal::NameOf(ops::Assign::value)) == "value");
+  static_assert(kernel_internal::InputIndex(ops::Assign::value) == 1);
+  CHECK(std::string(kernel_internal::NameOf(ops::Assign::value)) == "value");
 }
 
 TEST_CASE("every kind of argument can be in host memory") {
@@ -136,7 +138,7 @@ TEST_CASE("every kind of argument can be in host memory") {
 }
 
 template <class T, class E>
-constexpr bool kReadAs = std::is_same_v<internal::AttrType<E>, T>;
+constexpr bool kReadAs = std::is_same_v<kernel_internal::AttrType<E>, T>;
 
 TEST_CASE("the type of an attribute follows from its kind") {
   CHECK(kReadAs<bool, ops::Conv2D::Bools>);

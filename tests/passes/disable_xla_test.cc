@@ -57,9 +57,9 @@ TEST_CASE("disable_xla is a default pass that a setting turns off") {
   const auto has_pass = [](const char* device_type, bool disable_xla) {
     OptimizerSettings settings;
     settings.disable_xla = disable_xla;
-    std::vector<internal::PassEntry> entries;
-    internal::AppendFirstPasses(device_type, settings, entries);
-    for (const internal::PassEntry& entry : entries) {
+    std::vector<graph_internal::PassEntry> entries;
+    passes_internal::AppendFirstPasses(device_type, settings, entries);
+    for (const graph_internal::PassEntry& entry : entries) {
       if (std::string(entry.name) == "tfplug::DisableXla") return true;
     }
     return false;

@@ -475,8 +475,8 @@ TEST_CASE("random graphs have the same results, bit by bit") {
 
 TEST_CASE("the pass is among the default passes") {
   const auto is_last = [] {
-    std::vector<internal::PassEntry> entries;
-    internal::AppendLastPasses("SIM", OptimizerSettings(), entries);
+    std::vector<graph_internal::PassEntry> entries;
+    passes_internal::AppendLastPasses("SIM", OptimizerSettings(), entries);
     return !entries.empty() &&
            absl::EndsWith(entries.back().name, "FuseElementwise");
   };

@@ -24,12 +24,12 @@ struct NoKernel : Kernel {
 // a and b compare int32; `both` is their LogicalAnd, and `not` its LogicalNot.
 struct Loop {
   Loop() {
-    internal::RegisteredKernels().Clear();
+    kernel_internal::RegisteredKernels().Clear();
     for (const char* name : {"a", "b"}) Add(name, "Less", {});
     both = Add("both", "LogicalAnd", {"a", "b"});
     inverse = Add("not", "LogicalNot", {"both"});
   }
-  ~Loop() { internal::RegisteredKernels().Clear(); }
+  ~Loop() { kernel_internal::RegisteredKernels().Clear(); }
 
   Node Add(const char* name, const char* op,
            const std::vector<const char*>& inputs) {
@@ -111,9 +111,9 @@ TEST_CASE("the pass is among the default passes, except in 2.17") {
     const testing::ScopedFakeTensorFlow fake({release, {}});
     OptimizerSettings settings;
     settings.keep_conditions_on_host = is_on;
-    std::vector<internal::PassEntry> entries;
-    internal::AppendFirstPasses("SIM", settings, entries);
-    for (const internal::PassEntry& entry : entries) {
+    std::vector<graph_internal::PassEntry> entries;
+    passes_internal::AppendFirstPasses("SIM", settings, entries);
+    for (const graph_internal::PassEntry& entry : entries) {
       if (std::string(entry.name) == "tfplug::KeepConditionsOnHost")
         return true;
     }

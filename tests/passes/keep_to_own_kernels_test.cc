@@ -33,7 +33,7 @@ void AddKernels(const std::vector<const char*>& ops) {
 // A graph with one node `f` of the op, whose inputs are x, y and z.
 struct OneNode {
   OneNode(const char* op, int num_inputs, DataType type = DataType::kFloat) {
-    internal::RegisteredKernels().Clear();
+    kernel_internal::RegisteredKernels().Clear();
     f = graph.AddNode("f", op).value();
     f.SetDevice(kDevice);
     f.SetAttr("T", type);
@@ -43,7 +43,7 @@ struct OneNode {
       REQUIRE(f.AddInput(input).ok());
     }
   }
-  ~OneNode() { internal::RegisteredKernels().Clear(); }
+  ~OneNode() { kernel_internal::RegisteredKernels().Clear(); }
 
   void Run() {
     const PassContext context("SIM", "", nullptr);
@@ -252,21 +252,22 @@ TEST_CASE("constants have the type of the node") {
   for (const DataType type :
        {DataType::kHalf, DataType::kBfloat16, DataType::kInt8,
         DataType::kUint64, DataType::kComplex64, DataType::kComplex128}) {
-    CHECK(internal::EncodeNumber(1, type).size() == DataTypeSize(type));
+    CHECK(passes_internal::EncodeNumber(1, type).size() == DataTypeSize(type));
   }
-  CHECK(internal::EncodeNumber(1, DataType::kHalf) == std::string("\0\x3c", 2));
-  CHECK(internal::EncodeNumber(-1, DataType::kInt16) == "\xff\xff");
-  CHECK(internal::EncodeNumber(1, DataType::kString).empty());
+  CHECK(passes_internal::EncodeNumber(1, DataType::kHalf) ==
+        std::string("\0\x3c", 2));
+  CHECK(passes_internal::EncodeNumber(-1, DataType::kInt16) == "\xff\xff");
+  CHECK(passes_internal::EncodeNumber(1, DataType::kString).empty());
 }
 
 TEST_CASE("the pass is among the default passes") {
   for (const bool is_on : {true, false}) {
     OptimizerSettings settings;
     settings.keep_to_own_kernels = is_on;
-    std::vector<internal::PassEntry> entries;
-    internal::AppendFirstPasses("SIM", settings, entries);
+    std::vector<graph_internal::PassEntry> entries;
+    passes_internal::AppendFirstPasses("SIM", settings, entries);
     CHECK(std::any_of(entries.begin(), entries.end(),
-                      [](const internal::PassEntry& entry) {
+                      [](const graph_internal::PassEntry& entry) {
                         return absl::EndsWith(entry.name, "KeepToOwnKernels");
                       }) == is_on);
   }

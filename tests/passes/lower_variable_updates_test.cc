@@ -25,8 +25,8 @@ struct NoKernel : Kernel {
 
 // Registers kernels of this library, and unregisters them on destruction.
 struct Kernels {
-  Kernels() { internal::RegisteredKernels().Clear(); }
-  ~Kernels() { internal::RegisteredKernels().Clear(); }
+  Kernels() { kernel_internal::RegisteredKernels().Clear(); }
+  ~Kernels() { kernel_internal::RegisteredKernels().Clear(); }
   template <class... Types>
   void Add(const char* op, const char* attr) {
     RegisterKernel<NoKernel>(

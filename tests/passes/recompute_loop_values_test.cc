@@ -105,7 +105,7 @@ TEST_CASE("a counter is computed from the gradient's") {
   const Node last = enter.input(0).node;
   CHECK(last.op() == "Sub");
   CHECK(last.input(0).node.name() == "n");
-  CHECK(internal::LoopVariable::IsInt32(last.input(1), 1));
+  CHECK(passes_internal::LoopVariable::IsInt32(last.input(1), 1));
 }
 
 TEST_CASE(

@@ -35,13 +35,13 @@ template <class OptimizerT = Mine>
 absl::StatusOr<std::unique_ptr<GraphHost>> Register(
     Release release = capi::kNewestRelease) {
   return GraphHost::Register(
-      &internal::OptimizerRegistration<OptimizerT>::InitGraph, release);
+      &passes_internal::OptimizerRegistration<OptimizerT>::InitGraph, release);
 }
 
 struct Scope {
-  Scope() { internal::RegisteredKernels().Clear(); }
+  Scope() { kernel_internal::RegisteredKernels().Clear(); }
   ~Scope() {
-    internal::RegisteredKernels().Clear();
+    kernel_internal::RegisteredKernels().Clear();
     Mine::settings = {};
   }
   template <class... Types>
@@ -111,7 +111,7 @@ TEST_CASE("every setting fills the field of its name, in every layout") {
 TEST_CASE("a TensorFlow with another version of the C API is rejected") {
   LeakCheckedFake fake;
   const auto other = GraphHost::Register(
-      &internal::OptimizerRegistration<Mine>::InitGraph, {2, 21}, 1);
+      &passes_internal::OptimizerRegistration<Mine>::InitGraph, {2, 21}, 1);
   CHECK(absl::IsFailedPrecondition(other.status()));
   CHECK(other.status().message() ==
         "TF_InitGraph: this TensorFlow has version 1 of the graph C API, but "
@@ -119,7 +119,7 @@ TEST_CASE("a TensorFlow with another version of the C API is rejected") {
   capi::TP_OptimizerRegistrationParams params = {};
   params.struct_size = 8;
   CHECK(absl::IsFailedPrecondition(testing::CallWithStatus(
-      &internal::OptimizerRegistration<Mine>::InitGraph, &params)));
+      &passes_internal::OptimizerRegistration<Mine>::InitGraph, &params)));
 }
 
 #if defined(__cpp_exceptions)
@@ -151,7 +151,7 @@ TEST_CASE("2.5 calls optimize_func without an item") {
     params.optimizer = &optimizer;
     params.optimizer_configs = &configs;
     CHECK(testing::CallWithStatus(
-              &internal::OptimizerRegistration<Mine>::InitGraph, &params)
+              &passes_internal::OptimizerRegistration<Mine>::InitGraph, &params)
               .ok());
     return reinterpret_cast<const capi::TP_Optimizer_2_5&>(optimizer);
   }();

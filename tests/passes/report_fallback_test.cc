@@ -23,11 +23,11 @@ struct NoKernel : Kernel {
 // Registers a kernel of the library for the duration of a test.
 struct Fixture {
   Fixture() {
-    internal::RegisteredKernels().Clear();
+    kernel_internal::RegisteredKernels().Clear();
     RegisterKernel<NoKernel>(
         KernelDef("Relu").Device("SIM").TypeConstraint<float>("T"));
   }
-  ~Fixture() { internal::RegisteredKernels().Clear(); }
+  ~Fixture() { kernel_internal::RegisteredKernels().Clear(); }
 
   Node AddNode(const char* name, const char* op, DataType type,
                const char* device = kCpu) {

@@ -414,8 +414,10 @@ TEST_CASE_FIXTURE(AttentionFixture, "almost attention") {
 }
 
 TEST_CASE("equations of Einsum") {
-  CHECK(internal::CanonicalEquation("BTNH,BSNH->BNTS") == "abcd,aecd->acbe");
-  CHECK(internal::CanonicalEquation("aecd, abcd -> acbe") == "abcd,aecd->aceb");
+  CHECK(passes_internal::CanonicalEquation("BTNH,BSNH->BNTS") ==
+        "abcd,aecd->acbe");
+  CHECK(passes_internal::CanonicalEquation("aecd, abcd -> acbe") ==
+        "abcd,aecd->aceb");
 }
 
 TFPLUG_REGISTER_KERNEL(

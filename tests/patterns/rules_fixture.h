@@ -110,9 +110,9 @@ class RulesFixture {
       internal::AppendField(attr, 1, spec.substr(0, colon));
       internal::AppendField(attr, 2, kind);
       if (kind == "bool") {
-        internal::AppendField(attr, 3, internal::AttrCodec<bool>::Encode(0));
+        internal::AppendField(attr, 3, graph::AttrCodec<bool>::Encode(0));
       } else if (kind == "float") {
-        internal::AppendField(attr, 3, internal::AttrCodec<float>::Encode(1));
+        internal::AppendField(attr, 3, graph::AttrCodec<float>::Encode(1));
       }
       internal::AppendField(op, 4, attr);
     }

@@ -137,19 +137,20 @@ void TestConvolution(Random& random, const Convolution& conv, int64_t batch,
       }
     }
   });
-  REQUIRE(tfplug::internal::ComposeConv(launcher, conv, image.view(),
-                                        filter.view(), output.view(), max_bytes)
+  REQUIRE(tfplug::primitives_internal::ComposeConv(launcher, conv, image.view(),
+                                                   filter.view(), output.view(),
+                                                   max_bytes)
               .ok());
   ForEachIndex(output_dims, [&](const Dims& at) {
     CHECK(static_cast<float>(output.at(at)) == y_sum.at(at));
   });
-  REQUIRE(tfplug::internal::ComposeConvInputGradient(
+  REQUIRE(tfplug::primitives_internal::ComposeConvInputGradient(
               launcher, conv, filter.view(), dy.view(), dx.view(), max_bytes)
               .ok());
   ForEachIndex(image_dims, [&](const Dims& at) {
     CHECK(static_cast<float>(dx.at(at)) == dx_sum.at(at));
   });
-  REQUIRE(tfplug::internal::ComposeConvFilterGradient(
+  REQUIRE(tfplug::primitives_internal::ComposeConvFilterGradient(
               launcher, conv, image.view(), dy.view(), df.view(), max_bytes)
               .ok());
   ForEachIndex(filter_dims, [&](const Dims& at) {
@@ -226,7 +227,7 @@ TEST_CASE("Products with an epilogue") {
     // The same as a convolution of one-dimensional images.
     c.Fill([] { return 0.0f; });
     const auto image = [](Operand view) {
-      return tfplug::internal::WithDim(view, 0, 1);
+      return tfplug::ir::WithDim(view, 0, 1);
     };
     const Convolution conv{{{rows, rows, 1, 1, 1, 0, 0}}, 1};
     REQUIRE(launcher
@@ -258,9 +259,9 @@ TEST_CASE("The memory for windows is bounded") {
     CountingScratch scratch;
     tfplug::Launcher launcher =
         tfplug::MakeLauncher(reference.backend, reference.stream, scratch);
-    REQUIRE(tfplug::internal::ComposeConv(launcher, conv, image.view(),
-                                          filter.view(), output.view(),
-                                          max_bytes)
+    REQUIRE(tfplug::primitives_internal::ComposeConv(
+                launcher, conv, image.view(), filter.view(), output.view(),
+                max_bytes)
                 .ok());
     // Strided filters are copied, too.
     CHECK(scratch.total <= max_bytes + 3 * 3 * 4 * 5 * 4);

@@ -30,13 +30,13 @@ inline void CheckTimes(tfplug::testing::FakeDevice& device) {
     CHECK(device.compute()
               .RunOnHost([&] {
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                before_ns = tfplug::internal::Recorder::NowNs();
+                before_ns = tfplug::profiler_internal::Recorder::NowNs();
                 return absl::OkStatus();
               })
               .ok());
     CHECK(device.compute().Memset32(memory, {1}, 256).ok());
     CHECK(device.compute().BlockHostUntilDone().ok());
-    const uint64_t after_ns = tfplug::internal::Recorder::NowNs();
+    const uint64_t after_ns = tfplug::profiler_internal::Recorder::NowNs();
     CHECK(profiler->Stop().ok());
     int fills = 0;
     for (const auto& plane : xspace::Read(profiler->Collect().value())) {

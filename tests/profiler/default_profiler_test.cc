@@ -235,11 +235,14 @@ TEST_CASE("A profile has the events between its start and its stop") {
 }
 
 TEST_CASE("Threads have the ids that they have in TensorFlow's profiles") {
-  CHECK(internal::ThreadIdsHave32Bits(internal::ParseRelease("2.12.1")));
-  CHECK(internal::ThreadIdsHave32Bits(internal::ParseRelease("2.18.0")));
-  CHECK_FALSE(internal::ThreadIdsHave32Bits(internal::ParseRelease("2.19.0")));
+  CHECK(
+      profiler_internal::ThreadIdsHave32Bits(internal::ParseRelease("2.12.1")));
+  CHECK(
+      profiler_internal::ThreadIdsHave32Bits(internal::ParseRelease("2.18.0")));
   CHECK_FALSE(
-      internal::ThreadIdsHave32Bits(internal::ParseRelease("2.22.0-rc0")));
+      profiler_internal::ThreadIdsHave32Bits(internal::ParseRelease("2.19.0")));
+  CHECK_FALSE(profiler_internal::ThreadIdsHave32Bits(
+      internal::ParseRelease("2.22.0-rc0")));
   Profiled fixture;  // 2.18
   CHECK(fixture.profiler->Start().ok());
   CHECK(fixture.Launch("OnHost", "node").ok());
@@ -257,12 +260,14 @@ TEST_CASE("Memory is bounded, and dropped events are reported") {
   internal::Record record = {};
   record.kind = internal::Activity::kHostCall;
   record.name = "event";
-  record.begin_ns = record.end_ns = internal::Recorder::NowNs();
-  for (uint64_t i = 0; i < kEvents; ++i) internal::Recorder::Add(record, "");
-  CHECK(internal::trace_bytes.load() <= internal::kMaxTraceBytes);
+  record.begin_ns = record.end_ns = profiler_internal::Recorder::NowNs();
+  for (uint64_t i = 0; i < kEvents; ++i)
+    profiler_internal::Recorder::Add(record, "");
+  CHECK(profiler_internal::trace_bytes.load() <=
+        profiler_internal::kMaxTraceBytes);
   CHECK(fixture.profiler->Stop().ok());
   uint64_t kept = 0;
-  const uint64_t dropped = internal::Recorder::ForEach(
+  const uint64_t dropped = profiler_internal::Recorder::ForEach(
       [&](int64_t, const internal::Record&) { ++kept; });
   CHECK(kept > 1000000);
   CHECK(kept + dropped == kEvents);

@@ -15,7 +15,7 @@
 namespace timed {
 
 uint64_t ToDevice(uint64_t unix_ns) {
-  static const uint64_t first = tfplug::internal::Recorder::NowNs();
+  static const uint64_t first = tfplug::profiler_internal::Recorder::NowNs();
   return 1000000 + (unix_ns - first) / 10 * 11;
 }
 
@@ -60,9 +60,9 @@ class Stream : public minimal::StreamHooks<
   void Work() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (running_ == nullptr) return;
-    running_->times.begin_ns = tfplug::internal::Recorder::NowNs();
+    running_->times.begin_ns = tfplug::profiler_internal::Recorder::NowNs();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    running_->times.end_ns = tfplug::internal::Recorder::NowNs();
+    running_->times.end_ns = tfplug::profiler_internal::Recorder::NowNs();
     Truth().push_back(running_->times);
   }
 
@@ -74,7 +74,7 @@ class Device : public tfplug::Device<Stream, minimal::Memory> {
  public:
   absl::Status SynchronizeAllActivity() override { return absl::OkStatus(); }
   absl::StatusOr<uint64_t> GetTime() override {
-    return ToDevice(tfplug::internal::Recorder::NowNs());
+    return ToDevice(tfplug::profiler_internal::Recorder::NowNs());
   }
 };
 using Platform = minimal::PlatformOf<Device>;
@@ -181,7 +181,7 @@ TEST_CASE("Work that hangs does not stop a profile, and is reported") {
 }
 
 TEST_CASE("A clock that was read once runs like the host's") {
-  internal::DeviceClock clock;
+  profiler_internal::DeviceClock clock;
   CHECK_FALSE(clock.is_set());
   clock.Add({1000, 50, 1100});
   CHECK(clock.is_set());

@@ -93,7 +93,7 @@ TEST_CASE("more than INT_MAX bytes are rejected before they are read") {
         "the tfplug.proto.GraphDef has 2147483648 bytes, but protobuf and "
         "TensorFlow cannot read more than 2147483647; keep large constants in "
         "variables");
-  CHECK(internal::CheckMessageSize("NodeDef", INT_MAX).ok());
+  CHECK(proto_internal::CheckMessageSize("NodeDef", INT_MAX).ok());
 }
 
 TEST_CASE("an edited Graph is converted to a message and back") {

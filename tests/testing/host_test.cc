@@ -17,8 +17,8 @@ namespace {
 
 using testing::Host;
 
-using Correct = internal::PlatformRegistration<minimal::Platform>;
-using CorrectFns = internal::PlatformFnsTable<minimal::Platform>;
+using Correct = device_internal::PlatformRegistration<minimal::Platform>;
+using CorrectFns = device_internal::PlatformFnsTable<minimal::Platform>;
 
 std::function<void(capi::SE_PlatformRegistrationParams&)> break_params;
 std::function<void(capi::SP_StreamExecutor&)> break_executor;

@@ -19,7 +19,7 @@ using tfplug::Operand;
 // Calls use(dense elements of the view's type as a pointer).
 template <class Use>
 void VisitElements(const Operand& view, Use use) {
-  tfplug::internal::VisitStored(view.type, [&](auto tag) {
+  tfplug::ir::VisitStored(view.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     use(static_cast<const T*>(view.data));
   });
@@ -27,7 +27,7 @@ void VisitElements(const Operand& view, Use use) {
 
 template <class T>
 bool IsFound(T x) {
-  return static_cast<tfplug::internal::Computed<T>>(x) != 0;
+  return static_cast<tfplug::ir::Computed<T>>(x) != 0;
 }
 
 // Writes the coordinates of the first y.dim(0) elements that are not 0, each as

@@ -63,8 +63,8 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::Status Map(StreamT& stream, const Expression& expression,
                    Operands inputs, Operands outputs) override {
-    return PlanAndMap<internal::PlanKey>(stream, expression, inputs, outputs,
-                                         nullptr);
+    return PlanAndMap<compiled_internal::PlanKey>(stream, expression, inputs,
+                                                  outputs, nullptr);
   }
   absl::Status Reduce(StreamT& stream, const Reduction& reduction,
                       Operands inputs, Operands outputs) override {
@@ -77,8 +77,9 @@ class CompiledBackend : public Backend<StreamT> {
   absl::Status MapLoops(StreamT& stream, const Expression& expression,
                         absl::Span<Operand> inputs,
                         absl::Span<Operand> outputs) {
-    const internal::PlanKey key(internal::Primitive::kMap,
-                                expression.fingerprint(), inputs, outputs);
+    const compiled_internal::PlanKey key(compiled_internal::Primitive::kMap,
+                                         expression.fingerprint(), inputs,
+                                         outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
@@ -90,10 +91,10 @@ class CompiledBackend : public Backend<StreamT> {
   ABSL_ATTRIBUTE_ALWAYS_INLINE static absl::Status MapFlat(
       B& self, StreamT& stream, const Expression& expression,
       const FlatOperands& operands) {
-    const internal::FlatKey key(expression.fingerprint(), operands);
+    const compiled_internal::FlatKey key(expression.fingerprint(), operands);
     const auto* const known = self.B::Programs(stream).plans().Find(key);
     if (ABSL_PREDICT_TRUE(known != nullptr)) {
-      const internal::RepeatedLaunch launch(*known, operands);
+      const compiled_internal::RepeatedLaunch launch(*known, operands);
       return self.B::Launch(stream, static_cast<ProgramT&>(*known->program),
                             known->grid, launch.arguments());
     }
@@ -102,8 +103,9 @@ class CompiledBackend : public Backend<StreamT> {
   absl::Status ReduceLoops(StreamT& stream, const Reduction& reduction,
                            absl::Span<Operand> inputs,
                            absl::Span<Operand> outputs) {
-    const internal::PlanKey key(internal::Primitive::kReduce,
-                                reduction.fingerprint(), inputs, outputs);
+    const compiled_internal::PlanKey key(compiled_internal::Primitive::kReduce,
+                                         reduction.fingerprint(), inputs,
+                                         outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
@@ -140,23 +142,24 @@ class CompiledBackend : public Backend<StreamT> {
     const Target& target = Programs(stream).target();
     const int m = c.rank - 2;
     absl::InlinedVector<Operand, 4> all = {
-        internal::WithDim(a, m + 1, c.dim(m + 1)),
-        internal::WithDim(internal::WithDimLast(b, m), m, c.dim(m))};
+        ir::WithDim(a, m + 1, c.dim(m + 1)),
+        ir::WithDim(ir::WithDimLast(b, m), m, c.dim(m))};
     const int64_t depth = all[0].dim(c.rank);
     for (const Operand& input : inputs) {
       all.push_back(input);
       all.back().AddDim(depth, 0);
     }
-    const internal::PlanKey key(
-        expression != nullptr ? internal::Primitive::kMatMulMap
-                              : internal::Primitive::kMatMul,
-        internal::CodeOfMatMul(expression, all[0].type), all, outputs);
+    const compiled_internal::PlanKey key(
+        expression != nullptr ? compiled_internal::Primitive::kMatMulMap
+                              : compiled_internal::Primitive::kMatMul,
+        compiled_internal::CodeOfMatMul(expression, all[0].type), all, outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, all, outputs);
-    internal::LaunchPlan plan(target, c.rank, c.rank + 1, all, outputs);
-    TFPLUG_RETURN_IF_ERROR(internal::PlanMatMul(expression, plan));
+    compiled_internal::LaunchPlan plan(target, c.rank, c.rank + 1, all,
+                                       outputs);
+    TFPLUG_RETURN_IF_ERROR(compiled_internal::PlanMatMul(expression, plan));
     return LaunchPlanned(stream, plan, &key, "matmul", [&] {
-      return internal::MatMulSource(target, plan, expression);
+      return compiled_internal::MatMulSource(target, plan, expression);
     });
   }
 
@@ -166,42 +169,42 @@ class CompiledBackend : public Backend<StreamT> {
                           Operands inputs, Operands outputs, const Key* key) {
     const Target& target = Programs(stream).target();
     const int rank = outputs[0].rank;
-    internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
+    compiled_internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
-        internal::PlanMap(target, expression.fingerprint(), plan));
+        compiled_internal::PlanMap(target, expression.fingerprint(), plan));
     return LaunchPlanned(stream, plan, key, "map", [&] {
-      return internal::MapSource(target, plan, expression);
+      return compiled_internal::MapSource(target, plan, expression);
     });
   }
-  [[gnu::noinline]] absl::Status PlanAndMapFlat(StreamT& stream,
-                                                const Expression& expression,
-                                                const FlatOperands& operands,
-                                                const internal::FlatKey& key) {
-    if (!internal::HaveNumber(operands, expression)) {
-      return internal::WrongOperands();
+  [[gnu::noinline]] absl::Status PlanAndMapFlat(
+      StreamT& stream, const Expression& expression,
+      const FlatOperands& operands, const compiled_internal::FlatKey& key) {
+    if (!primitives::HaveNumber(operands, expression)) {
+      return primitives::WrongOperands();
     }
     if (operands.size == 0) return absl::OkStatus();
-    const internal::FlatViews views(expression, operands);
+    const ir::FlatViews views(expression, operands);
     return PlanAndMap(stream, expression, views.inputs(), views.outputs(),
                       &key);
   }
   absl::Status PlanAndReduce(StreamT& stream, const Reduction& reduction,
                              Operands inputs, Operands outputs,
-                             const internal::PlanKey* key) {
+                             const compiled_internal::PlanKey* key) {
     const Target& target = Programs(stream).target();
     const int kept = outputs[0].rank;
     const int rank = inputs.empty() ? kept : inputs[0].rank;
-    internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
+    compiled_internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
-        internal::PlanReduce(target, reduction.fingerprint(), plan));
+        compiled_internal::PlanReduce(target, reduction.fingerprint(), plan));
     return LaunchPlanned(stream, plan, key, "reduce", [&] {
-      return internal::ReduceSource(target, plan, reduction).Make();
+      return compiled_internal::ReduceSource(target, plan, reduction).Make();
     });
   }
 
-  absl::Status Repeat(StreamT& stream, const internal::KnownLaunch& known,
+  absl::Status Repeat(StreamT& stream,
+                      const compiled_internal::KnownLaunch& known,
                       Operands inputs, Operands outputs) {
-    const internal::RepeatedLaunch launch(known, inputs, outputs);
+    const compiled_internal::RepeatedLaunch launch(known, inputs, outputs);
     return Launch(stream, static_cast<ProgramT&>(*known.program), known.grid,
                   launch.arguments());
   }
@@ -209,7 +212,8 @@ class CompiledBackend : public Backend<StreamT> {
   // Launches the plan's program, which is built from make_source() at the first
   // launch.
   template <class Key, class MakeSource>
-  absl::Status LaunchPlanned(StreamT& stream, internal::LaunchPlan& plan,
+  absl::Status LaunchPlanned(StreamT& stream,
+                             compiled_internal::LaunchPlan& plan,
                              const Key* key, const char* entry,
                              MakeSource make_source) {
     ProgramCache& programs = Programs(stream);
@@ -222,7 +226,7 @@ class CompiledBackend : public Backend<StreamT> {
     if (key != nullptr) {
       programs.plans().Add(
           *key, {program, plan.grid(), plan.num_offsets() > 0,
-                 internal::KnownParameters(plan.CommonParameters())});
+                 compiled_internal::KnownParameters(plan.CommonParameters())});
     }
     return Launch(stream, static_cast<ProgramT&>(*program), plan.grid(),
                   plan.arguments());
@@ -230,7 +234,8 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::StatusOr<std::unique_ptr<tfplug::Program>> BuildProgram(
       StreamT& stream, const std::string& source, const char* entry) {
-    const internal::CachedBinary cached(Programs(stream).target().name, source);
+    const compiled_internal::CachedBinary cached(Programs(stream).target().name,
+                                                 source);
     if (const std::string binary = cached.Read(); !binary.empty()) {
       auto program = Load(stream, binary, entry);
       // A driver may refuse a binary of its own: it is then compiled again.
@@ -238,7 +243,8 @@ class CompiledBackend : public Backend<StreamT> {
     }
     const absl::StatusOr<std::string> binary = Compile(stream, source);
     if (!binary.ok()) {
-      return internal::CompilationFailed(binary.status(), source, entry);
+      return compiled_internal::CompilationFailed(binary.status(), source,
+                                                  entry);
     }
     TFPLUG_ASSIGN_OR_RETURN(std::unique_ptr<ProgramT> program,
                             Load(stream, *binary, entry));

@@ -23,7 +23,7 @@
 // equal and the last one is intact, so that no version numbers are needed.
 // Processes may write at the same time, because files are renamed when they are
 // complete. All failures are ignored: a program is then compiled.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Returns the folder of the cache: $TFPLUG_CACHE_DIR (empty: no cache), or
 // tfplug in $XDG_CACHE_HOME or ~/.cache.
@@ -97,7 +97,7 @@ class CachedBinary {
   std::string folder_, path_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

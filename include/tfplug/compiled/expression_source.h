@@ -21,7 +21,7 @@
 #pragma GCC visibility push(hidden)
 
 // Expressions as statements of a C-like language.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Returns the name of the type in memory (is_stored) or in registers.
 inline const char* SourceType(DataType type, bool is_stored) {
@@ -237,7 +237,7 @@ class ExpressionSource {
       default:
         break;
     }
-    if (InfoOf(in.opcode).arity == 2) {
+    if (ir::InfoOf(in.opcode).arity == 2) {
       return Binary(in.opcode, type, a, Name(in.b));
     }
     return IsFloat(type) ? FloatUnary(in.opcode, type, a)
@@ -276,7 +276,7 @@ class ExpressionSource {
       case Opcode::kAbs:
         return Math("fabs", type, a);
       default:  // is named after the C function
-        return Math(InfoOf(opcode).name, type, a);
+        return Math(ir::InfoOf(opcode).name, type, a);
     }
   }
 
@@ -362,7 +362,7 @@ class ExpressionSource {
   uint32_t* const needs_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

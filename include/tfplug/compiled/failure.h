@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Returns the error of a source that does not compile: the compiler's output
 // and the path of a file with the source. TensorFlow adds the op and the node.
@@ -35,7 +35,7 @@ namespace tfplug::internal {
                    "; report it with this output:\n", status.message()));
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

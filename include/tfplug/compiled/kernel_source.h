@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Writes one kernel: names of the operands' sizes and strides, loads and
 // stores, the signature and the prelude. The values of sizes and strides are
@@ -200,7 +200,7 @@ class KernelSource {
   uint32_t needs_ = 0;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

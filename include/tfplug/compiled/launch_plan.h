@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Identifies a program: the code that it computes, and how its operands lie in
 // memory.
@@ -253,7 +253,7 @@ inline absl::Status LaunchPlan::Fill(uint64_t code, uint32_t variant,
   return absl::OkStatus();
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 // or several rows, the elements of the other dimensions: the position of a row
 // is computed once. A GPU's group computes a block of all elements instead if
 // rows are short.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Elements that each item computes.
 inline constexpr int kMapSteps = 4;
@@ -118,7 +118,7 @@ inline std::string MapSource(const Target& target, const LaunchPlan& plan,
                    kernel.Unflatten("row", 0, rank - 1), element, "}\n"));
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

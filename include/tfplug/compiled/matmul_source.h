@@ -20,7 +20,7 @@
 //
 // The operands are views [batch..., m, n, k] in which a is repeated along n,
 // and b along m, so that they are loaded as those of a Reduce.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 inline constexpr int kMatMulTile = 64;  // rows and columns
 enum MatMulVariant : uint32_t { kMatMulStored = 3, kMatMulMapped = 4 };
@@ -263,7 +263,7 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
            {"$F", target.dialect == Dialect::kOpenCl ? "float" : "f32"}})));
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

@@ -22,7 +22,7 @@
 // operands, selects a program and writes its parameters. All of this depends
 // only on the code and on the dimensions and strides of the operands, which
 // repeat in each step of a training: what differs is addresses and scalars.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 enum class Primitive : uint8_t { kMap, kReduce, kMatMul, kMatMulMap };
 
@@ -274,7 +274,7 @@ class RepeatedLaunch {
   uint64_t parameters_[LaunchPlan::kMaxParameters / 8 + KnownParameters::kStep];
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

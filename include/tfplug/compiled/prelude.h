@@ -23,7 +23,7 @@
 // A GPU runs the items at the same time. On a CPU, also with OpenCL, each phase
 // is a loop over the items, which the compiler vectorizes, and a barrier is
 // nothing; the driver sees groups of one item.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 // Parts of the prelude that only some kernels need.
 enum SourceNeeds : uint32_t {
@@ -238,7 +238,7 @@ inline std::string Prelude(const Target& target, uint32_t needs) {
   return text;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

@@ -41,10 +41,10 @@ class ProgramCache {
   const Target& target() const { return target_; }
 
   // Returns launches of these programs.
-  internal::PlanCache& plans() { return plans_; }
+  compiled_internal::PlanCache& plans() { return plans_; }
 
   // Returns the program, or null if it has not been built. Takes no lock.
-  Program* Find(const internal::ProgramKey& key) const {
+  Program* Find(const compiled_internal::ProgramKey& key) const {
     for (const Node* node =
              buckets_[BucketOf(key)].load(std::memory_order_acquire);
          node != nullptr; node = node->next) {
@@ -55,7 +55,7 @@ class ProgramCache {
   // Returns the program, which build(), a StatusOr<std::unique_ptr<Program>>,
   // makes at the first call. A failure is not kept.
   template <class Build>
-  absl::StatusOr<Program*> FindOrBuild(const internal::ProgramKey& key,
+  absl::StatusOr<Program*> FindOrBuild(const compiled_internal::ProgramKey& key,
                                        Build build) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (Program* const program = Find(key); program != nullptr) return program;
@@ -69,17 +69,17 @@ class ProgramCache {
 
  private:
   struct Node {
-    internal::ProgramKey key;
+    compiled_internal::ProgramKey key;
     std::unique_ptr<Program> program;
     Node* next;
   };
   static constexpr size_t kBuckets = 1024;
-  static size_t BucketOf(const internal::ProgramKey& key) {
+  static size_t BucketOf(const compiled_internal::ProgramKey& key) {
     return (key.code ^ key.layout) % kBuckets;
   }
 
   Target target_;
-  internal::PlanCache plans_;
+  compiled_internal::PlanCache plans_;
   std::mutex mutex_;  // of those who build
   std::atomic<Node*> buckets_[kBuckets] = {};
 };

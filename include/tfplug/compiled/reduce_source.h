@@ -14,7 +14,7 @@
 // Reduce as a kernel. The result does not depend on timing: each item combines
 // elements at fixed distances, and the items of a group combine their totals in
 // a tree.
-namespace tfplug::internal {
+namespace tfplug::compiled_internal {
 
 enum ReduceVariant : uint32_t {
   // GPU: a group computes `columns` outputs; items with equal index modulo
@@ -248,7 +248,7 @@ class ReduceSource {
   const std::string total_type_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::compiled_internal
 
 #pragma GCC visibility pop
 

@@ -122,7 +122,7 @@ class Allocator {
                                         std::to_string(size) + " bytes");
   }
 
-  internal::AllocatorState state_;
+  device_internal::AllocatorState state_;
 };
 
 }  // namespace tfplug

@@ -20,7 +20,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace device_internal {
 
 template <class Source>
 constexpr bool HasUnifiedMemory() {
@@ -30,12 +30,13 @@ constexpr bool HasUnifiedMemory() {
   static_assert(!std::is_abstract_v<Source>,
                 "tfplug: the argument of tfplug::CachingAllocator must "
                 "override Allocate, Deallocate and Usage");
-  constexpr bool kAllocates =
-      Overrides(&Source::AllocateUnified, &Allocator::AllocateUnified);
-  static_assert(kAllocates == Overrides(&Source::DeallocateUnified,
+  constexpr bool kAllocates = internal::Overrides(&Source::AllocateUnified,
+                                                  &Allocator::AllocateUnified);
+  static_assert(
+      kAllocates == internal::Overrides(&Source::DeallocateUnified,
                                         &Allocator::DeallocateUnified),
-                "tfplug: override both AllocateUnified and DeallocateUnified, "
-                "or neither");
+      "tfplug: override both AllocateUnified and DeallocateUnified, "
+      "or neither");
   return kAllocates;
 }
 
@@ -75,7 +76,7 @@ class CachingSource<Source, true> : public CachingSource<Source, false> {
   }
 };
 
-}  // namespace internal
+}  // namespace device_internal
 
 // An Allocator that obtains large regions from `Source`, the author's allocator
 // that calls the driver, and divides them: best fit, with free neighbors
@@ -105,9 +106,9 @@ class CachingSource<Source, true> : public CachingSource<Source, false> {
 // Deallocate and Usage are called with the lock held, hence one at a time, and
 // must not call the CachingAllocator.
 template <class Source>
-class CachingAllocator : public internal::CachingSource<Source> {
+class CachingAllocator : public device_internal::CachingSource<Source> {
  public:
-  using internal::CachingSource<Source>::CachingSource;
+  using device_internal::CachingSource<Source>::CachingSource;
 
   absl::Status Init() override {
     if (absl::Status status = source_.Source::Init(); !status.ok()) {
@@ -178,7 +179,7 @@ class CachingAllocator : public internal::CachingSource<Source> {
   }
 
  private:
-  using internal::CachingSource<Source>::source_;
+  using device_internal::CachingSource<Source>::source_;
 
   template <class S>
   static auto OptionsOf(S& source, int) -> decltype(source.CachingOptions()) {
@@ -190,7 +191,7 @@ class CachingAllocator : public internal::CachingSource<Source> {
   }
 
   std::mutex mutex_;
-  internal::CachingHeap<Source> heap_{source_};
+  device_internal::CachingHeap<Source> heap_{source_};
 };
 
 }  // namespace tfplug

@@ -130,7 +130,7 @@ class Device {
  private:
   friend struct internal::Access;
 
-  internal::DeviceState<Stream, Event, Allocator> state_;
+  device_internal::DeviceState<Stream, Event, Allocator> state_;
 };
 
 }  // namespace tfplug

@@ -8,16 +8,16 @@
 // derived from tfplug::Platform. Use it at namespace scope, and only once in
 // a library, because the C ABI allows one SE_InitPlugin. Put another device
 // type into another library.
-#define TFPLUG_REGISTER_DEVICE(...)                                            \
-  struct TFPLUG_REGISTER_DEVICE_is_allowed_only_once_in_a_library {};          \
-  static const ::tfplug::internal::PlatformRegistration<__VA_ARGS__>           \
-      tfplug_platform_registration;                                            \
-  extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(        \
-      ::tfplug::capi::SE_PlatformRegistrationParams* params,                   \
-      ::tfplug::capi::TF_Status* status) {                                     \
-    ::tfplug::internal::PlatformRegistration<__VA_ARGS__>::InitPlugin(params,  \
-                                                                      status); \
-  }                                                                            \
+#define TFPLUG_REGISTER_DEVICE(...)                                           \
+  struct TFPLUG_REGISTER_DEVICE_is_allowed_only_once_in_a_library {};         \
+  static const ::tfplug::device_internal::PlatformRegistration<__VA_ARGS__>   \
+      tfplug_platform_registration;                                           \
+  extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(       \
+      ::tfplug::capi::SE_PlatformRegistrationParams* params,                  \
+      ::tfplug::capi::TF_Status* status) {                                    \
+    ::tfplug::device_internal::PlatformRegistration<__VA_ARGS__>::InitPlugin( \
+        params, status);                                                      \
+  }                                                                           \
   static_assert(true, "")
 
 #endif  // TFPLUG_DEVICE_REGISTER_DEVICE_H_

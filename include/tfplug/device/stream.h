@@ -141,7 +141,7 @@ class Stream {
 
   Self& self() { return static_cast<Self&>(*this); }
 
-  internal::StreamState<Event> state_;
+  device_internal::StreamState<Event> state_;
 };
 
 }  // namespace tfplug

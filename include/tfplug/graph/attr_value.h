@@ -16,19 +16,20 @@
 #pragma GCC visibility push(hidden)
 
 // Converts between serialized tensorflow.AttrValues and C++ values.
-namespace tfplug::internal {
+namespace tfplug::graph {
 
 // Encodes and decodes a T. Decode() returns nullopt if the AttrValue holds
 // another type or a value that does not fit into T.
 template <class T>
 struct AttrCodec {
-  using Traits = AttrTraits<T>;
+  using Traits = graph_internal::AttrTraits<T>;
   static std::string TypeName() { return Traits::kName; }
 
   static std::optional<T> Decode(absl::string_view attr_value) {
-    const ParsedAttrValue parsed(attr_value);
+    const graph_internal::ParsedAttrValue parsed(attr_value);
     if (parsed.field() != Traits::kField) return std::nullopt;
-    if constexpr (AttrWireType(Traits::kField) == kVarintType) {
+    if constexpr (graph_internal::AttrWireType(Traits::kField) ==
+                  internal::kVarintType) {
       return Traits::Decode(parsed.varint());
     } else {
       return Traits::Decode(parsed.bytes());
@@ -39,20 +40,23 @@ struct AttrCodec {
       char bytes[kMaxScalar];
       to.append(bytes, static_cast<size_t>(Write(bytes, value) - bytes));
     } else {
-      AppendNested(to, Traits::kField, [&] { Traits::Append(to, value); });
+      graph_internal::AppendNested(to, Traits::kField,
+                                   [&] { Traits::Append(to, value); });
     }
   }
   // Whether the size of an encoded T is at most kMaxScalar.
-  static constexpr bool kIsScalar = AttrWireType(Traits::kField) != kBytesType;
+  static constexpr bool kIsScalar =
+      graph_internal::AttrWireType(Traits::kField) != internal::kBytesType;
   static constexpr size_t kMaxScalar = 11;  // A tag and a varint.
   // Writes a scalar to `to`, and returns its end.
   static char* Write(char* to, const T& value) {
-    *to++ = static_cast<char>(
-        MakeTag(Traits::kField, AttrWireType(Traits::kField)));
-    if constexpr (AttrWireType(Traits::kField) == kVarintType) {
-      return WriteVarint(to, Traits::Encode(value));
+    *to++ = static_cast<char>(internal::MakeTag(
+        Traits::kField, graph_internal::AttrWireType(Traits::kField)));
+    if constexpr (graph_internal::AttrWireType(Traits::kField) ==
+                  internal::kVarintType) {
+      return internal::WriteVarint(to, Traits::Encode(value));
     } else {
-      return WriteFixed32(to, value);
+      return graph_internal::WriteFixed32(to, value);
     }
   }
   static std::string Encode(const T& value) {
@@ -64,16 +68,17 @@ struct AttrCodec {
 
 template <class T>
 struct AttrCodec<std::vector<T>> {
-  using Traits = AttrTraits<T>;
+  using Traits = graph_internal::AttrTraits<T>;
   static constexpr bool kIsScalar = false;
-  static constexpr WireType kType = AttrWireType(Traits::kListField);
+  static constexpr internal::WireType kType =
+      graph_internal::AttrWireType(Traits::kListField);
   static std::string TypeName() {
     return std::string("list(") + Traits::kName + ")";
   }
 
   static std::optional<std::vector<T>> Decode(absl::string_view attr_value) {
-    const ParsedAttrValue parsed(attr_value);
-    if (parsed.field() != kAttrList) return std::nullopt;
+    const graph_internal::ParsedAttrValue parsed(attr_value);
+    if (parsed.field() != graph_internal::kAttrList) return std::nullopt;
     std::vector<T> values;
     bool has_others = false, fits = true;
     const auto add = [&](const std::optional<T>& value) {
@@ -83,17 +88,18 @@ struct AttrCodec<std::vector<T>> {
         fits = false;
       }
     };
-    WireReader field(parsed.bytes());
+    internal::WireReader field(parsed.bytes());
     while (field.Next()) {
       if (field.Is(Traits::kListField, kType)) {
-        if constexpr (kType == kVarintType) {
+        if constexpr (kType == internal::kVarintType) {
           add(Traits::Decode(field.varint()));
         } else {
           add(Traits::Decode(field.bytes()));
         }
-      } else if (kType != kBytesType &&
-                 field.Is(Traits::kListField, kBytesType)) {
-        if constexpr (kType != kBytesType) fits &= Unpack(field.bytes(), add);
+      } else if (kType != internal::kBytesType &&
+                 field.Is(Traits::kListField, internal::kBytesType)) {
+        if constexpr (kType != internal::kBytesType)
+          fits &= Unpack(field.bytes(), add);
       } else {
         has_others = true;
       }
@@ -104,14 +110,15 @@ struct AttrCodec<std::vector<T>> {
   }
 
   static void Append(std::string& to, const std::vector<T>& values) {
-    AppendNested(to, kAttrList, [&] {
-      if constexpr (kType == kBytesType) {
+    graph_internal::AppendNested(to, graph_internal::kAttrList, [&] {
+      if constexpr (kType == internal::kBytesType) {
         for (const T& value : values) {
-          AppendNested(to, Traits::kListField,
-                       [&] { Traits::Append(to, value); });
+          graph_internal::AppendNested(to, Traits::kListField,
+                                       [&] { Traits::Append(to, value); });
         }
       } else if (!values.empty()) {
-        AppendNested(to, Traits::kListField, [&] { AppendPacked(to, values); });
+        graph_internal::AppendNested(to, Traits::kListField,
+                                     [&] { AppendPacked(to, values); });
       }
     });
   }
@@ -124,8 +131,8 @@ struct AttrCodec<std::vector<T>> {
  private:
   static void AppendPacked(std::string& to, const std::vector<T>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
-      if constexpr (kType == kVarintType) {
-        AppendVarint(to, Traits::Encode(values[i]));
+      if constexpr (kType == internal::kVarintType) {
+        internal::AppendVarint(to, Traits::Encode(values[i]));
       } else {
         Traits::Append(to, values[i]);
       }
@@ -136,9 +143,9 @@ struct AttrCodec<std::vector<T>> {
     const char* p = bytes.data();
     const char* const end = p + bytes.size();
     while (p < end) {
-      if constexpr (kType == kVarintType) {
+      if constexpr (kType == internal::kVarintType) {
         uint64_t value = 0;
-        if ((p = ReadVarint(p, end, &value)) == nullptr) return false;
+        if ((p = internal::ReadVarint(p, end, &value)) == nullptr) return false;
         add(Traits::Decode(value));
       } else {
         if (end - p < 4) return false;
@@ -154,15 +161,17 @@ struct AttrCodec<std::vector<T>> {
 // an AttrValue. Passes set lists of strings, such as fused_ops, in many nodes.
 inline size_t ListedSize(const std::vector<std::string>& values) {
   size_t size = 0;
-  for (const std::string& value : values) size += BytesFieldSize(value.size());
+  for (const std::string& value : values)
+    size += internal::BytesFieldSize(value.size());
   return size;
 }
 inline void WriteList(char* to, size_t size,
                       const std::vector<std::string>& values) {
-  to = WriteVarint(to, MakeTag(kAttrList, kBytesType));
-  to = WriteVarint(to, size);
+  to = internal::WriteVarint(
+      to, internal::MakeTag(graph_internal::kAttrList, internal::kBytesType));
+  to = internal::WriteVarint(to, size);
   for (const std::string& value : values) {
-    to = WriteField(to, kAttrString, value);
+    to = internal::WriteField(to, graph_internal::kAttrString, value);
   }
 }
 
@@ -175,7 +184,7 @@ using AttrTypeFor = std::conditional_t<
         std::is_integral_v<T> && !std::is_same_v<T, bool>, int64_t,
         std::conditional_t<std::is_floating_point_v<T>, float, T>>>;
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph
 
 #pragma GCC visibility pop
 

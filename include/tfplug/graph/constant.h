@@ -119,7 +119,7 @@ class Constant {
   // Copies all elements to ByteSize() bytes.
   void CopyTo(char* to) const;
   static absl::StatusOr<absl::string_view> FindTensor(
-      const Node& node, const internal::ParsedAttrValue& value);
+      const Node& node, const graph_internal::ParsedAttrValue& value);
 
   DataType dtype_ = DataType::kFloat;
   Shape shape_;
@@ -149,13 +149,13 @@ inline void Constant::CopyTo(char* to) const {
 }
 
 inline absl::StatusOr<absl::string_view> Constant::FindTensor(
-    const Node& node, const internal::ParsedAttrValue& value) {
+    const Node& node, const graph_internal::ParsedAttrValue& value) {
   if (node.op() != "Const") {
     return absl::InvalidArgumentError(
         absl::StrCat("node '", node.name(), "' is a ", node.op(),
                      ", not a Const, and has no constant value"));
   }
-  if (value.field() != internal::kAttrTensor) {
+  if (value.field() != graph_internal::kAttrTensor) {
     return absl::InvalidArgumentError(
         absl::StrCat("node '", node.name(), "' (Const): its attribute 'value' ",
                      "is not a tensor"));
@@ -164,7 +164,7 @@ inline absl::StatusOr<absl::string_view> Constant::FindTensor(
 }
 
 inline absl::StatusOr<Constant> Constant::Read(const Node& node) {
-  const internal::ParsedAttrValue value(node.RawAttr("value"));
+  const graph_internal::ParsedAttrValue value(node.RawAttr("value"));
   const auto tensor = FindTensor(node, value);
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<Constant> constant = Parse(*tensor);
@@ -176,10 +176,10 @@ inline absl::StatusOr<Constant> Constant::Read(const Node& node) {
 }
 
 inline absl::StatusOr<Shape> Constant::ReadShape(const Node& node) {
-  const internal::ParsedAttrValue value(node.RawAttr("value"));
+  const graph_internal::ParsedAttrValue value(node.RawAttr("value"));
   const auto tensor = FindTensor(node, value);
   if (!tensor.ok()) return tensor.status();
-  const PartialShape shape = internal::TensorShapeOf(*tensor);
+  const PartialShape shape = graph_internal::TensorShapeOf(*tensor);
   if (!shape.is_fully_known()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "node '", node.name(), "' (Const): the shape of its value is invalid"));
@@ -201,7 +201,7 @@ inline absl::StatusOr<Constant> Constant::Parse(
   }
   constant.dtype_ = static_cast<DataType>(dtype);
   const size_t size = DataTypeSize(constant.dtype_);
-  const PartialShape shape = internal::TensorShapeOf(tensor_proto);
+  const PartialShape shape = graph_internal::TensorShapeOf(tensor_proto);
   if (!field.ok() || !shape.is_fully_known()) {
     return absl::InvalidArgumentError("the tensor's bytes are malformed");
   }
@@ -221,7 +221,8 @@ inline absl::StatusOr<Constant> Constant::Parse(
   std::string& stored = constant.stored_;
   if (!content.empty()) {
     stored.assign(content.data(), content.size());
-  } else if (!internal::ReadElements(tensor_proto, constant.dtype_, stored)) {
+  } else if (!graph_internal::ReadElements(tensor_proto, constant.dtype_,
+                                           stored)) {
     return absl::InvalidArgumentError("the tensor's bytes are malformed");
   } else if (stored.empty() && count > 0) {
     stored.assign(size, '\0');
@@ -238,7 +239,7 @@ inline absl::StatusOr<Constant> Constant::Parse(
 
 inline void Constant::Write(const Node& node) const {
   std::string value;
-  internal::AppendField(value, internal::kAttrTensor, Serialize());
+  internal::AppendField(value, graph_internal::kAttrTensor, Serialize());
   node.SetAttr("dtype", dtype_);
   node.SetRawAttr("value", value);
 }
@@ -246,9 +247,9 @@ inline void Constant::Write(const Node& node) const {
 inline std::string Constant::Serialize() const {
   std::string tensor;
   if (stored_.size() == ByteSize()) {
-    internal::AppendTensor(tensor, dtype_, shape_, stored_);
+    graph_internal::AppendTensor(tensor, dtype_, shape_, stored_);
   } else {
-    internal::AppendRepeatingTensor(tensor, dtype_, shape_, stored_);
+    graph_internal::AppendRepeatingTensor(tensor, dtype_, shape_, stored_);
   }
   return tensor;
 }

@@ -40,7 +40,7 @@ class GraphWorkspace {
 
  private:
   friend class Graph;
-  std::unique_ptr<internal::GraphState> spare_;
+  std::unique_ptr<graph_internal::GraphState> spare_;
 };
 
 // A serialized GraphDef with edits, which are stored separately from its bytes.
@@ -84,7 +84,8 @@ class Graph {
   uint32_t max_id() const { return state_->size(); }
   bool has_op(absl::string_view op) const {
     const uint32_t id = state_->op_table().Find(op);
-    return id != internal::OpTable::kNone && state_->op_table().count(id) > 0;
+    return id != graph_internal::OpTable::kNone &&
+           state_->op_table().count(id) > 0;
   }
   // Returns the id of an op, which is the op_id() of its nodes, including nodes
   // that are added later.
@@ -98,7 +99,7 @@ class Graph {
   // Returns the node of this name, or a null Node.
   Node FindNode(absl::string_view name) const {
     const uint32_t n = state_->FindNode(name);
-    return n == internal::kNoNode ? Node() : NodeAt(n);
+    return n == graph_internal::kNoNode ? Node() : NodeAt(n);
   }
   // Sorts the nodes so that each follows the sources of its inputs and control
   // inputs. Ignores the edges from NextIteration to Merge, which close loops.
@@ -153,7 +154,7 @@ class Graph {
   size_t ByteSize();
   // Writes exactly ByteSize() bytes to `to`. Requires a call to ByteSize()
   // after the last edit.
-  void WriteTo(char* to) { internal::GraphWriter(*state_).Write(to); }
+  void WriteTo(char* to) { graph_internal::GraphWriter(*state_).Write(to); }
   std::string ToString() {
     std::string bytes(ByteSize(), '\0');
     WriteTo(&bytes[0]);
@@ -163,7 +164,8 @@ class Graph {
  private:
   explicit Graph(GraphWorkspace* workspace) : workspace_(workspace) {
     if (workspace != nullptr) state_ = std::move(workspace->spare_);
-    if (state_ == nullptr) state_ = std::make_unique<internal::GraphState>();
+    if (state_ == nullptr)
+      state_ = std::make_unique<graph_internal::GraphState>();
     state_->Clear();
   }
   void ReturnMemory() {
@@ -181,7 +183,7 @@ class Graph {
   // Adds patches for the function libraries whose functions were edited.
   void PatchLibraries();
 
-  std::unique_ptr<internal::GraphState> state_;
+  std::unique_ptr<graph_internal::GraphState> state_;
   GraphWorkspace* workspace_;
   std::unique_ptr<const std::string> owned_bytes_;
   bool is_replaced_ = false;
@@ -221,9 +223,10 @@ inline std::vector<GraphFunction>& Graph::GetFunctions() {
   if (functions_ != nullptr) return *functions_;
   functions_ = std::make_unique<std::vector<GraphFunction>>();
   for (internal::WireReader field(state_->bytes()); field.Next();) {
-    if (!field.Is(internal::kLibraryField, internal::kBytesType)) continue;
+    if (!field.Is(graph_internal::kLibraryField, internal::kBytesType))
+      continue;
     for (internal::WireReader part(field.bytes()); part.Next();) {
-      if (!part.Is(internal::kFunctionInLibrary, internal::kBytesType))
+      if (!part.Is(graph_internal::kFunctionInLibrary, internal::kBytesType))
         continue;
       Graph body;
       absl::Status status = body.state_->ParseFunction(part.bytes());
@@ -231,7 +234,7 @@ inline std::vector<GraphFunction>& Graph::GetFunctions() {
         state_->Note(std::move(status));
         continue;
       }
-      functions_->push_back({internal::FunctionDefName(part.bytes()),
+      functions_->push_back({graph_internal::FunctionDefName(part.bytes()),
                              std::move(body), part.bytes()});
     }
   }
@@ -241,14 +244,15 @@ inline std::vector<GraphFunction>& Graph::GetFunctions() {
 inline void Graph::PatchLibraries() {
   auto next = functions_->begin();
   for (internal::WireReader field(state_->bytes()); field.Next();) {
-    if (!field.Is(internal::kLibraryField, internal::kBytesType)) continue;
+    if (!field.Is(graph_internal::kLibraryField, internal::kBytesType))
+      continue;
     bool changed = false;
     std::string library, bytes;
     for (internal::WireReader part(field.bytes()); part.Next();) {
       const bool is_next = next != functions_->end() &&
                            next->bytes.data() == part.bytes().data();
       if (is_next && next->body.changed()) {
-        internal::AppendField(library, internal::kFunctionInLibrary,
+        internal::AppendField(library, graph_internal::kFunctionInLibrary,
                               next->body.ToString());
         changed = true;
       } else {
@@ -257,7 +261,7 @@ inline void Graph::PatchLibraries() {
       if (is_next) ++next;
     }
     if (!changed) continue;
-    internal::AppendField(bytes, internal::kLibraryField, library);
+    internal::AppendField(bytes, graph_internal::kLibraryField, library);
     state_->overlay().patches().PushBack(
         {static_cast<uint32_t>(field.field().data() - state_->bytes().data()),
          static_cast<uint32_t>(field.field().size()), state_->Keep(bytes)});
@@ -291,16 +295,17 @@ inline const absl::Status& Graph::Check() {
 
 inline size_t Graph::ByteSize() {
   const size_t known = state_->byte_size();
-  if (functions_ == nullptr && known != internal::GraphState::kUnknownSize) {
+  if (functions_ == nullptr &&
+      known != graph_internal::GraphState::kUnknownSize) {
     return known;
   }
   state_->overlay().patches().clear();
   if (functions_ != nullptr) PatchLibraries();
-  return internal::GraphWriter(*state_).ByteSize();
+  return graph_internal::GraphWriter(*state_).ByteSize();
 }
 
 inline absl::StatusOr<NodeList> Graph::TopologicalOrder() {
-  internal::TopologicalSort sort(*state_);
+  graph_internal::TopologicalSort sort(*state_);
   absl::Status status = sort.Run();
   if (!status.ok()) return status;
   return internal::Access::Construct<NodeList>(
@@ -329,7 +334,8 @@ inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
     return absl::InvalidArgumentError(
         absl::StrCat("AddNode: ", status.message()));
   }
-  return NodeAt(internal::GraphEditor(*state_).Add(state_->Keep(name), op));
+  return NodeAt(
+      graph_internal::GraphEditor(*state_).Add(state_->Keep(name), op));
 }
 
 inline std::string Graph::UniqueName(absl::string_view prefix) {
@@ -360,7 +366,7 @@ inline absl::Status Graph::RemoveNode(Node node) {
                        "ReplaceNode()"));
     }
   }
-  internal::GraphEditor(*state_).Remove(node.id());
+  graph_internal::GraphEditor(*state_).Remove(node.id());
   return absl::OkStatus();
 }
 
@@ -375,8 +381,8 @@ inline absl::Status Graph::ReplaceUses(Output from, Output to) {
     }
   }
   if (from == to) return absl::OkStatus();
-  internal::GraphEditor(*state_).ReplaceUses(from.node.id(), from.port,
-                                             {to.node.id(), to.port});
+  graph_internal::GraphEditor(*state_).ReplaceUses(from.node.id(), from.port,
+                                                   {to.node.id(), to.port});
   return absl::OkStatus();
 }
 
@@ -386,7 +392,7 @@ inline absl::Status Graph::ReplaceNode(Node from, Node to) {
     if (!status.ok()) return status;
   }
   if (from == to) return absl::OkStatus();
-  internal::GraphEditor(*state_).ReplaceNode(from.id(), to.id());
+  graph_internal::GraphEditor(*state_).ReplaceNode(from.id(), to.id());
   return absl::OkStatus();
 }
 

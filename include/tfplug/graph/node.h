@@ -111,7 +111,8 @@ class Node : public NodeContent {
 
  private:
   friend struct internal::Access;
-  Node(internal::GraphState* state, uint32_t id) : NodeContent(state, id) {}
+  Node(graph_internal::GraphState* state, uint32_t id)
+      : NodeContent(state, id) {}
 
   int Count(bool control) const {
     return static_cast<int>(state_->num_inputs(id_, control));
@@ -158,9 +159,9 @@ struct Use {
 // ---- Implementation ----
 
 inline Output Node::SourceOf(uint32_t edge) const {
-  if (edge == internal::kNoEdge) return {};
-  const internal::Edge& found = state_->edge(edge);
-  if (found.source == internal::kNoNode) return {};
+  if (edge == graph_internal::kNoEdge) return {};
+  const graph_internal::Edge& found = state_->edge(edge);
+  if (found.source == graph_internal::kNoNode) return {};
   return {Node(state_, found.source), found.port};
 }
 inline Output Node::input(int i) const { return SourceOf(FindInput(i, false)); }
@@ -194,8 +195,9 @@ ABSL_ATTRIBUTE_NOINLINE inline absl::Status Node::DescribeSource(
 inline absl::Status Node::SetInput(int i, Output from) const {
   if (absl::Status status = CheckSource(from.node); !status.ok()) return status;
   const uint32_t edge = FindInput(i, false);
-  if (edge == internal::kNoEdge && i == num_inputs()) return AddInput(from);
-  if (edge == internal::kNoEdge || from.port < 0) {
+  if (edge == graph_internal::kNoEdge && i == num_inputs())
+    return AddInput(from);
+  if (edge == graph_internal::kNoEdge || from.port < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(), "cannot set input ", i, " to output ",
                      from.port, " of node '", from.node.name(), "': it has ",
@@ -224,13 +226,13 @@ inline absl::Status Node::SetInputs(absl::Span<const Output> from) const {
     if (auto status = CheckInput(output); !status.ok()) return status;
   }
   Edit().SetInputs(id_, static_cast<uint32_t>(from.size()), [&](uint32_t i) {
-    return internal::Edge{from[i].node.id_, from[i].port};
+    return graph_internal::Edge{from[i].node.id_, from[i].port};
   });
   return absl::OkStatus();
 }
 inline absl::Status Node::RemoveInput(int i) const {
   const uint32_t edge = FindInput(i, false);
-  if (edge == internal::kNoEdge) {
+  if (edge == graph_internal::kNoEdge) {
     return absl::NotFoundError(absl::StrCat(Describe(), "cannot remove input ",
                                             i, ": it has ", num_inputs(),
                                             " inputs"));
@@ -251,7 +253,7 @@ inline absl::Status Node::RemoveControl(Node from) const {
 inline absl::Status Node::SetName(absl::string_view name) const {
   const uint32_t other = state_->FindNode(name);
   if (other == id_) return absl::OkStatus();
-  if (other != internal::kNoNode) {
+  if (other != graph_internal::kNoNode) {
     return absl::AlreadyExistsError(
         absl::StrCat(Describe(), "cannot be renamed to '", name,
                      "': another node has that name"));

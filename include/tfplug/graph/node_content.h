@@ -65,13 +65,13 @@ class NodeContent {
   absl::StatusOr<T> GetAttr(absl::string_view attr) const;
   // Returns the attribute of a typed op, such as ops::Conv2D::strides, with the
   // type that the op declares.
-  template <class E, class = internal::IfOpEnum<E>>
-  absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
-    return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));
+  template <class E, class = kernel_internal::IfOpEnum<E>>
+  absl::StatusOr<kernel_internal::AttrType<E>> GetAttr(E attr) const {
+    return GetAttr<kernel_internal::AttrType<E>>(kernel_internal::NameOf(attr));
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   bool HasAttr(E attr) const {
-    return HasAttr(internal::NameOf(attr));
+    return HasAttr(kernel_internal::NameOf(attr));
   }
   // Returns the serialized AttrValue; null data if there is no such attribute.
   // Like GetAttr() and HasAttr(), takes time linear in the number of the node's
@@ -87,17 +87,17 @@ class NodeContent {
   // stored as int64_t.
   template <class T>
   void SetAttr(absl::string_view attr, const T& value) const {
-    using Stored = internal::AttrTypeFor<T>;
-    using Codec = internal::AttrCodec<Stored>;
+    using Stored = graph::AttrTypeFor<T>;
+    using Codec = graph::AttrCodec<Stored>;
     if constexpr (Codec::kIsScalar) {
       char bytes[Codec::kMaxScalar];
       const char* const end = Codec::Write(bytes, Stored(value));
       return SetRawAttr(
           attr, absl::string_view(bytes, static_cast<size_t>(end - bytes)));
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      const size_t size = internal::ListedSize(value);
+      const size_t size = graph::ListedSize(value);
       Edit().SetAttr(id_, attr, internal::BytesFieldSize(size),
-                     [&](char* to) { internal::WriteList(to, size, value); });
+                     [&](char* to) { graph::WriteList(to, size, value); });
     } else {
       std::string& bytes = state_->scratch();
       bytes.clear();
@@ -109,9 +109,9 @@ class NodeContent {
       SetRawAttr(attr, bytes);
     }
   }
-  template <class E, class = internal::IfOpEnum<E>>
-  void SetAttr(E attr, const internal::AttrType<E>& value) const {
-    SetAttr(absl::string_view(internal::NameOf(attr)), value);
+  template <class E, class = kernel_internal::IfOpEnum<E>>
+  void SetAttr(E attr, const kernel_internal::AttrType<E>& value) const {
+    SetAttr(absl::string_view(kernel_internal::NameOf(attr)), value);
   }
   // Sets an attribute to a tensor, such as the `value` of a Const. Copies the
   // elements, which are in row-major order. INVALID_ARGUMENT if their size does
@@ -137,15 +137,17 @@ class NodeContent {
 
  protected:
   NodeContent() = default;
-  NodeContent(internal::GraphState* state, uint32_t id)
+  NodeContent(graph_internal::GraphState* state, uint32_t id)
       : state_(state), id_(id) {}
 
-  internal::GraphEditor Edit() const { return internal::GraphEditor(*state_); }
+  graph_internal::GraphEditor Edit() const {
+    return graph_internal::GraphEditor(*state_);
+  }
   std::string Describe() const {
     return absl::StrCat("node '", name(), "' (", op(), "): ");
   }
 
-  internal::GraphState* state_ = nullptr;
+  graph_internal::GraphState* state_ = nullptr;
   uint32_t id_ = 0;
 };
 
@@ -153,7 +155,7 @@ class NodeContent {
 
 template <class T>
 absl::StatusOr<T> NodeContent::GetAttr(absl::string_view attr) const {
-  using Codec = internal::AttrCodec<T>;
+  using Codec = graph::AttrCodec<T>;
   const absl::string_view bytes = RawAttr(attr);
   if (bytes.data() == nullptr) {
     return absl::NotFoundError(
@@ -187,8 +189,8 @@ inline absl::Status NodeContent::SetTensor(absl::string_view attr,
   }
   std::string& bytes = state_->scratch();
   bytes.clear();
-  internal::AppendNested(bytes, internal::kAttrTensor, [&] {
-    internal::AppendTensor(bytes, dtype, shape, elements);
+  graph_internal::AppendNested(bytes, graph_internal::kAttrTensor, [&] {
+    graph_internal::AppendTensor(bytes, dtype, shape, elements);
   });
   SetRawAttr(attr, bytes);
   return absl::OkStatus();

@@ -77,13 +77,14 @@ class PassContext {
   //   context.HasKernel("MatMul", {{"T", tfplug::DataType::kFloat}})
   //
   // Kernels of TensorFlow and of other libraries are ignored.
-  bool HasKernel(absl::string_view op,
-                 std::initializer_list<internal::TypeAttr> types = {}) const {
+  bool HasKernel(
+      absl::string_view op,
+      std::initializer_list<kernel_internal::TypeAttr> types = {}) const {
     return kernels_.Has(op, types);
   }
   // Like HasKernel above, for a list of types that is computed at run time.
   bool HasKernel(absl::string_view op,
-                 absl::Span<const internal::TypeAttr> types) const {
+                 absl::Span<const kernel_internal::TypeAttr> types) const {
     return kernels_.Has(op, types);
   }
   // Whether this library registers any kernel for device_type().
@@ -95,7 +96,7 @@ class PassContext {
   const GraphItem item_;
   mutable GraphProperties properties_;
   const FunctionLibrary functions_;
-  const internal::KernelSet kernels_;
+  const kernel_internal::KernelSet kernels_;
   mutable absl::Status status_;
 };
 

@@ -27,7 +27,7 @@ class NodeRange {
  public:
   class Iterator {
    public:
-    explicit Iterator(internal::GraphState* state)
+    explicit Iterator(graph_internal::GraphState* state)
         : state_(state), is_prefetched_(state->is_large()), prefetch_(state) {
       Settle();
     }
@@ -46,25 +46,26 @@ class NodeRange {
     void Settle() {
       const uint32_t* const ops = state_->ops().data();
       const uint32_t size = state_->size();
-      while (at_ < size && ops[at_] == internal::GraphState::kRemoved) ++at_;
+      while (at_ < size && ops[at_] == graph_internal::GraphState::kRemoved)
+        ++at_;
       if (ABSL_PREDICT_FALSE(is_prefetched_)) {
-        prefetch_ = internal::GraphPrefetch::Advance(prefetch_, at_);
+        prefetch_ = graph_internal::GraphPrefetch::Advance(prefetch_, at_);
       }
     }
 
-    internal::GraphState* state_;
+    graph_internal::GraphState* state_;
     uint32_t at_ = 0;
     bool is_prefetched_;
-    internal::GraphPrefetch prefetch_;
+    graph_internal::GraphPrefetch prefetch_;
   };
   Iterator begin() const { return Iterator(state_); }
   std::nullptr_t end() const { return nullptr; }
 
  private:
   friend struct internal::Access;
-  explicit NodeRange(internal::GraphState* state) : state_(state) {}
+  explicit NodeRange(graph_internal::GraphState* state) : state_(state) {}
 
-  internal::GraphState* state_;
+  graph_internal::GraphState* state_;
 };
 
 // The nodes of one op, in the order of the GraphDef.
@@ -72,7 +73,7 @@ class OpRange {
  public:
   class Iterator {
    public:
-    Iterator(internal::GraphState* state, uint32_t op)
+    Iterator(graph_internal::GraphState* state, uint32_t op)
         : state_(state),
           op_(op),
           at_(state->op_table().count(op) > 0 ? 0 : state->size()),
@@ -93,24 +94,25 @@ class OpRange {
 
    private:
     void Settle() {
-      at_ = internal::FindOp(state_->ops(), at_, op_);
+      at_ = graph_internal::FindOp(state_->ops(), at_, op_);
       if (ABSL_PREDICT_FALSE(is_prefetched_)) prefetch_.Advance(at_, op_);
     }
 
-    internal::GraphState* state_;
+    graph_internal::GraphState* state_;
     uint32_t op_;
     uint32_t at_;
     bool is_prefetched_;
-    internal::OpPrefetch prefetch_;
+    graph_internal::OpPrefetch prefetch_;
   };
   Iterator begin() const { return Iterator(state_, op_); }
   std::nullptr_t end() const { return nullptr; }
 
  private:
   friend struct internal::Access;
-  OpRange(internal::GraphState* state, uint32_t op) : state_(state), op_(op) {}
+  OpRange(graph_internal::GraphState* state, uint32_t op)
+      : state_(state), op_(op) {}
 
-  internal::GraphState* state_;
+  graph_internal::GraphState* state_;
   uint32_t op_;
 };
 
@@ -124,7 +126,7 @@ class NodeList {
 
   class Iterator {
    public:
-    Iterator(internal::GraphState* state, const uint32_t* at)
+    Iterator(graph_internal::GraphState* state, const uint32_t* at)
         : state_(state), at_(at) {}
     Node operator*() const {
       return internal::Access::Construct<Node>(state_, *at_);
@@ -136,7 +138,7 @@ class NodeList {
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
-    internal::GraphState* state_;
+    graph_internal::GraphState* state_;
     const uint32_t* at_;
   };
   Iterator begin() const { return Iterator(state_, nodes_); }
@@ -144,15 +146,16 @@ class NodeList {
 
  private:
   friend struct internal::Access;
-  NodeList(internal::GraphState* state, const uint32_t* nodes, size_t size)
+  NodeList(graph_internal::GraphState* state, const uint32_t* nodes,
+           size_t size)
       : state_(state), nodes_(nodes), size_(size) {}
 
-  internal::GraphState* state_;
+  graph_internal::GraphState* state_;
   const uint32_t* nodes_;
   size_t size_;
 };
 
-namespace internal {
+namespace graph_internal {
 
 // Iterates over the data inputs, or the control inputs, of a node.
 template <bool kIsControl>
@@ -174,7 +177,7 @@ class InputIterator {
   Output source() const {
     const Edge& edge = state_->edge(edge_);
     if (edge.source == kNoNode) return {};
-    return {Access::Construct<Node>(state_, edge.source), edge.port};
+    return {internal::Access::Construct<Node>(state_, edge.source), edge.port};
   }
   int index() const { return index_; }
 
@@ -188,12 +191,12 @@ class InputIterator {
   uint32_t edge_ = kNoEdge;
 };
 
-}  // namespace internal
+}  // namespace graph_internal
 
 // The data inputs of a node.
 class InputRange {
  public:
-  class Iterator : public internal::InputIterator<false> {
+  class Iterator : public graph_internal::InputIterator<false> {
    public:
     using InputIterator::InputIterator;
     Input operator*() const { return {index(), source()}; }
@@ -203,17 +206,17 @@ class InputRange {
 
  private:
   friend struct internal::Access;
-  InputRange(internal::GraphState* state, uint32_t node)
+  InputRange(graph_internal::GraphState* state, uint32_t node)
       : state_(state), node_(node) {}
 
-  internal::GraphState* state_;
+  graph_internal::GraphState* state_;
   uint32_t node_;
 };
 
 // The sources of a node's control inputs.
 class ControlRange {
  public:
-  class Iterator : public internal::InputIterator<true> {
+  class Iterator : public graph_internal::InputIterator<true> {
    public:
     using InputIterator::InputIterator;
     Node operator*() const { return source().node; }
@@ -223,10 +226,10 @@ class ControlRange {
 
  private:
   friend struct internal::Access;
-  ControlRange(internal::GraphState* state, uint32_t node)
+  ControlRange(graph_internal::GraphState* state, uint32_t node)
       : state_(state), node_(node) {}
 
-  internal::GraphState* state_;
+  graph_internal::GraphState* state_;
   uint32_t node_;
 };
 
@@ -235,7 +238,7 @@ class UseRange {
  public:
   class Iterator {
    public:
-    Iterator(internal::GraphState* state, uint32_t node, int port)
+    Iterator(graph_internal::GraphState* state, uint32_t node, int port)
         : state_(state),
           node_(node),
           port_(port),
@@ -244,7 +247,7 @@ class UseRange {
     }
     Use operator*() const {
       const Node user = internal::Access::Construct<Node>(state_, entry_->user);
-      if (state_->edge(entry_->edge).port == internal::kControlPort) {
+      if (state_->edge(entry_->edge).port == graph_internal::kControlPort) {
         return {user, kControl};
       }
       return {user,
@@ -261,15 +264,15 @@ class UseRange {
 
    private:
     bool IsInRange() const {
-      const internal::Edge& edge = state_->edge(entry_->edge);
+      const graph_internal::Edge& edge = state_->edge(entry_->edge);
       return edge.source == node_ && (port_ == kAllPorts || port_ == edge.port);
     }
 
-    internal::GraphState* state_;
+    graph_internal::GraphState* state_;
     uint32_t node_;
     int port_;
-    internal::UseLists::Cursor cursor_;
-    const internal::UseEntry* entry_ = nullptr;
+    graph_internal::UseLists::Cursor cursor_;
+    const graph_internal::UseEntry* entry_ = nullptr;
   };
   Iterator begin() const { return Iterator(state_, node_, port_); }
   std::nullptr_t end() const { return nullptr; }
@@ -279,10 +282,10 @@ class UseRange {
   friend class Node;
   friend struct internal::Access;
   static constexpr int kAllPorts = -2;
-  UseRange(internal::GraphState* state, uint32_t node, int port)
+  UseRange(graph_internal::GraphState* state, uint32_t node, int port)
       : state_(state), node_(node), port_(port) {}
 
-  internal::GraphState* state_;
+  graph_internal::GraphState* state_;
   uint32_t node_;
   int port_;
 };

@@ -13,7 +13,7 @@
 
 // The loops of reductions. Floats are added in pieces, whose sums are added in
 // double precision.
-namespace tfplug::internal {
+namespace tfplug::host {
 
 template <class T>
 using TotalOf = std::conditional_t<std::is_same_v<T, float>, double, T>;
@@ -32,21 +32,21 @@ void VisitCombine(int kind_number, Use use) {
       case ReduceKind::kSum:
         return use([](auto a, auto b) {
           if constexpr (std::is_integral_v<decltype(a)>)
-            return Wrapping<decltype(a)>::Add(a, b);
+            return ir::Wrapping<decltype(a)>::Add(a, b);
           else
             return a + b;
         });
       case ReduceKind::kProduct:
         return use([](auto a, auto b) {
           if constexpr (std::is_integral_v<decltype(a)>)
-            return Wrapping<decltype(a)>::Mul(a, b);
+            return ir::Wrapping<decltype(a)>::Mul(a, b);
           else
             return a * b;
         });
       case ReduceKind::kMax:
-        return use([](auto a, auto b) { return MaxOf(a, b); });
+        return use([](auto a, auto b) { return ir::MaxOf(a, b); });
       default:
-        return use([](auto a, auto b) { return MinOf(a, b); });
+        return use([](auto a, auto b) { return ir::MinOf(a, b); });
     }
   }
 }
@@ -138,7 +138,7 @@ TotalOf<T> CombineAll(int64_t n, const T* x, TotalOf<T> total,
 
 inline void HostCombineRows(int kind, int type, int64_t rows, int64_t n,
                             const void* x, int64_t row_stride, void* totals) {
-  VisitComputed(static_cast<DataType>(type), [&](auto tag) {
+  ir::VisitComputed(static_cast<DataType>(type), [&](auto tag) {
     using T = typename decltype(tag)::type;
     VisitCombine<T>(kind, [&](auto combine) {
       CombineRowsOf(rows, n, static_cast<const T*>(x), row_stride,
@@ -149,7 +149,7 @@ inline void HostCombineRows(int kind, int type, int64_t rows, int64_t n,
 
 inline void HostCombineEach(int kind, int type, int64_t rows, int64_t n,
                             const void* x, int64_t row_stride, void* totals) {
-  VisitComputed(static_cast<DataType>(type), [&](auto tag) {
+  ir::VisitComputed(static_cast<DataType>(type), [&](auto tag) {
     using T = typename decltype(tag)::type;
     TotalOf<T>* const all = static_cast<TotalOf<T>*>(totals);
     VisitCombine<T>(kind, [&](auto combine) {
@@ -161,7 +161,7 @@ inline void HostCombineEach(int kind, int type, int64_t rows, int64_t n,
   });
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host
 
 #pragma GCC visibility pop
 

@@ -19,7 +19,7 @@ namespace tfplug {
 // The primitive Map, as defined in backend.h.
 inline void HostMap(const HostLoops& loops, const Expression& expression,
                     Operands inputs, Operands outputs) {
-  using namespace internal;  // NOLINT
+  using namespace host_internal;  // NOLINT
   if (expression.is_copy() && inputs[0].has_memory()) {
     return HostCopyView(loops, inputs[0], outputs[0]);
   }
@@ -54,7 +54,7 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
 // The primitive Reduce.
 inline void HostReduce(const HostLoops& loops, const Reduction& reduction,
                        Operands inputs, Operands outputs) {
-  internal::HostReducer(loops, reduction, inputs, outputs).Run();
+  host_internal::HostReducer(loops, reduction, inputs, outputs).Run();
 }
 
 }  // namespace tfplug

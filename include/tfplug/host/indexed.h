@@ -18,7 +18,7 @@
 
 // Scatter, Scan and Sort for memory that the host can access.
 namespace tfplug {
-namespace internal {
+namespace host_internal {
 
 constexpr Opcode OpcodeOf(ScatterKind kind) {
   return kind == ScatterKind::kAdd        ? Opcode::kAdd
@@ -66,12 +66,13 @@ inline bool HasDenseRows(const Operand& view) {
   return true;
 }
 
-}  // namespace internal
+}  // namespace host_internal
 
 // Returns whether HostScatter supports the operands of Backend::Scatter.
 inline bool HostScatterSupports(ScatterKind kind, const Operand& updates,
                                 const Operand& output) {
-  return internal::HasDenseRows(updates) && internal::HasDenseRows(output) &&
+  return host_internal::HasDenseRows(updates) &&
+         host_internal::HasDenseRows(output) &&
          (kind == ScatterKind::kSet || output.type != DataType::kBool);
 }
 
@@ -88,7 +89,7 @@ inline void HostScatter(const HostLoops& loops, ScatterKind kind,
                             ? static_cast<const int64_t*>(indices.data)[at]
                             : static_cast<const int32_t*>(indices.data)[at];
     if (row < 0 || row >= output.dim(0)) continue;
-    internal::HostScatterRow(
+    host_internal::HostScatterRow(
         loops, kind, output.type, n,
         static_cast<char*>(output.data) + row * output.stride(0) * size,
         static_cast<const char*>(updates.data) + i * updates.stride(0) * size);
@@ -98,7 +99,7 @@ inline void HostScatter(const HostLoops& loops, ScatterKind kind,
 // The primitive Scan.
 inline void HostScan(ReduceKind kind, const Operand& input,
                      const Operand& output) {
-  using namespace internal;  // NOLINT
+  using namespace host_internal;  // NOLINT
   const int axis = output.rank - 1;
   const int64_t n = output.dim(axis);
   const int64_t from_stride = input.stride(axis);
@@ -107,17 +108,17 @@ inline void HostScan(ReduceKind kind, const Operand& input,
   HostCursors y = CursorsOf(absl::MakeConstSpan(&output, 1), -1, axis);
   HostOdometer outer(0, axis);
   do {
-    VisitStored(output.type, [&](auto tag) {
+    ir::VisitStored(output.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using C = Computed<T>;
+      using C = ir::Computed<T>;
       const T* const from = reinterpret_cast<const T*>(x[0].data());
       T* const to = reinterpret_cast<T*>(y[0].data());
-      VisitCombine<C>(static_cast<int>(kind), [&](auto combine) {
+      host::VisitCombine<C>(static_cast<int>(kind), [&](auto combine) {
         C total = static_cast<C>(from[0]);
         to[0] = from[0];
         for (int64_t i = 1; i < n; ++i) {
           total = combine(total, static_cast<C>(from[i * from_stride]));
-          to[i * to_stride] = Convert<T>(total);
+          to[i * to_stride] = ir::Convert<T>(total);
         }
       });
     });
@@ -127,7 +128,7 @@ inline void HostScan(ReduceKind kind, const Operand& input,
 // The primitive Sort.
 inline void HostSort(const Operand& input, const Operand& values,
                      const Operand& indices) {
-  using namespace internal;  // NOLINT
+  using namespace host_internal;  // NOLINT
   const int axis = input.rank - 1;
   const int64_t n = input.dim(axis), k = values.dim(axis);
   const int64_t stride = input.stride(axis);
@@ -137,9 +138,9 @@ inline void HostSort(const Operand& input, const Operand& values,
   std::vector<int32_t> order(static_cast<size_t>(n));
   HostOdometer outer(0, axis);
   do {
-    VisitStored(input.type, [&](auto tag) {
+    ir::VisitStored(input.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using C = Computed<T>;
+      using C = ir::Computed<T>;
       const T* const from = reinterpret_cast<const T*>(x[0].data());
       const auto precedes = [&](int32_t a, int32_t b) {
         const C u = static_cast<C>(from[a * stride]);

@@ -123,12 +123,12 @@ inline uint64_t ConstantBits(DataType type, double real, int64_t integer) {
   return bits;
 }
 
-namespace internal {
+namespace ir_internal {
 
 [[gnu::cold, gnu::noinline]] inline absl::Status WrongInstruction(
     size_t i, Opcode opcode, const char* problem) {
   return absl::InvalidArgumentError("instruction " + std::to_string(i) + " (" +
-                                    InfoOf(opcode).name +
+                                    ir::InfoOf(opcode).name +
                                     ") of an expression " + problem);
 }
 
@@ -138,7 +138,7 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
                                      const std::vector<Instruction>& all,
                                      size_t i) {
   const Instruction& in = all[i];
-  const OpcodeInfo info = InfoOf(in.opcode);
+  const ir::OpcodeInfo info = ir::InfoOf(in.opcode);
   const auto fail = [&](const char* problem) {
     return WrongInstruction(i, in.opcode, problem);
   };
@@ -183,7 +183,7 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
   if (in.opcode == Opcode::kSelect && type_of(in.a) != DataType::kBool) {
     return fail("needs a condition of bool");
   }
-  if (!Allows(info.types, type)) return fail("does not support this type");
+  if (!ir::Allows(info.types, type)) return fail("does not support this type");
   if (in.opcode == Opcode::kBitcast) {
     return DataTypeSize(in.type) == DataTypeSize(type)
                ? absl::OkStatus()
@@ -193,13 +193,14 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
   return in.type == result ? absl::OkStatus() : fail("has a wrong result type");
 }
 
-}  // namespace internal
+}  // namespace ir_internal
 
 inline absl::StatusOr<Expression> Expression::Make(
     std::vector<DataType> inputs, std::vector<Instruction> instructions,
     std::vector<Output> outputs) {
   for (size_t i = 0; i < instructions.size(); ++i) {
-    if (auto s = internal::CheckInstruction(inputs, instructions, i); !s.ok()) {
+    if (auto s = ir_internal::CheckInstruction(inputs, instructions, i);
+        !s.ok()) {
       return s;
     }
   }

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace ir_internal {
 
 // The operands of one Map or Reduce. Outputs have the kept dimensions; inputs
 // have these and, after them, the reduced ones.
@@ -134,7 +134,7 @@ class LoopNest {
   int kept_, rank_;
 };
 
-}  // namespace internal
+}  // namespace ir_internal
 
 // Brings the operands of a Map or a Reduce to the lowest rank, in place:
 // removes dimensions of size 1, sorts them so that memory is accessed in order,
@@ -143,7 +143,7 @@ class LoopNest {
 // and stay behind the others. Returns false if the outputs have no elements.
 inline bool SimplifyLoops(absl::Span<Operand> inputs,
                           absl::Span<Operand> outputs) {
-  internal::LoopNest nest(inputs, outputs);
+  ir_internal::LoopNest nest(inputs, outputs);
   if (nest.is_empty()) return false;
   nest.Simplify();
   return true;

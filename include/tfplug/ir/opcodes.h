@@ -117,7 +117,7 @@ constexpr DataType ComputeType(DataType type) {
 }
 
 // Sets of types that an operation computes in.
-namespace internal {
+namespace ir {
 enum TypeSet : uint8_t { kFloats = 1, kIntegers = 2, kBools = 4 };
 inline constexpr uint8_t kNumbers = kFloats | kIntegers;
 inline constexpr uint8_t kBits = kIntegers | kBools;
@@ -173,7 +173,7 @@ static_assert(sizeof(kOpcodes) / sizeof(OpcodeInfo) == kOpcodeCount,
 constexpr OpcodeInfo InfoOf(Opcode opcode) {
   return kOpcodes[static_cast<size_t>(opcode)];
 }
-}  // namespace internal
+}  // namespace ir
 
 }  // namespace tfplug
 

@@ -15,7 +15,7 @@
 
 // The meaning of each Opcode on the host, for arrays of `n` values. Loops are
 // simple, so that compilers vectorize them.
-namespace tfplug::internal {
+namespace tfplug::ir {
 
 template <class T>
 struct TypeTagOf {
@@ -321,7 +321,7 @@ void ComputeComparison(Opcode opcode, int64_t n, bool* y, const T* a,
 #pragma clang diagnostic pop
 #endif
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::ir
 
 #pragma GCC visibility pop
 

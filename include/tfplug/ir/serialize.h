@@ -27,11 +27,11 @@ namespace tfplug {
 std::string Serialize(const Expression& expression);
 absl::StatusOr<Expression> ParseExpression(absl::string_view text);
 
-namespace internal {
+namespace ir_internal {
 
 inline DataType TypeFromName(absl::string_view name) {
-  for (int i = 1; i < kDataTypeCount; ++i) {
-    if (kDataTypes[i].name == name) return static_cast<DataType>(i);
+  for (int i = 1; i < internal::kDataTypeCount; ++i) {
+    if (internal::kDataTypes[i].name == name) return static_cast<DataType>(i);
   }
   return DataType(0);
 }
@@ -42,7 +42,8 @@ inline bool ParseInstruction(absl::string_view text, Instruction* out) {
   const std::pair<absl::string_view, absl::string_view> head =
       absl::StrSplit(words[0], absl::MaxSplits(':', 1));
   int opcode = 0;
-  while (opcode < kOpcodeCount && head.first != kOpcodes[opcode].name) ++opcode;
+  while (opcode < kOpcodeCount && head.first != ir::kOpcodes[opcode].name)
+    ++opcode;
   if (opcode == kOpcodeCount) return false;
   out->opcode = static_cast<Opcode>(opcode);
   out->type = TypeFromName(head.second);
@@ -57,7 +58,7 @@ inline bool ParseInstruction(absl::string_view text, Instruction* out) {
   return true;
 }
 
-}  // namespace internal
+}  // namespace ir_internal
 
 inline std::string Serialize(const Expression& expression) {
   std::string text;
@@ -65,7 +66,7 @@ inline std::string Serialize(const Expression& expression) {
     text += (text.empty() ? "" : " ") + DataTypeName(type);
   }
   for (const Instruction& in : expression.instructions()) {
-    text += std::string(";") + internal::InfoOf(in.opcode).name + ":" +
+    text += std::string(";") + ir::InfoOf(in.opcode).name + ":" +
             DataTypeName(in.type);
     if (in.opcode == Opcode::kConstant) {
       text += " " + std::to_string(in.bits);
@@ -96,7 +97,7 @@ inline absl::StatusOr<Expression> ParseExpression(absl::string_view text) {
     if (std::exchange(is_first, false)) {
       for (absl::string_view name :
            absl::StrSplit(part, ' ', absl::SkipEmpty())) {
-        inputs.push_back(internal::TypeFromName(name));
+        inputs.push_back(ir_internal::TypeFromName(name));
         if (inputs.back() == DataType(0)) return wrong(part);
       }
       continue;
@@ -106,14 +107,14 @@ inline absl::StatusOr<Expression> ParseExpression(absl::string_view text) {
       const std::pair<absl::string_view, absl::string_view> output =
           absl::StrSplit(part, absl::MaxSplits(':', 1));
       outputs.emplace_back();
-      outputs.back().type = internal::TypeFromName(output.second);
+      outputs.back().type = ir_internal::TypeFromName(output.second);
       if (!absl::SimpleAtoi(output.first, &outputs.back().value)) {
         return wrong(part);
       }
       continue;
     }
     instructions.emplace_back();
-    if (!internal::ParseInstruction(part, &instructions.back())) {
+    if (!ir_internal::ParseInstruction(part, &instructions.back())) {
       return wrong(part);
     }
   }

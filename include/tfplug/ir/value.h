@@ -126,31 +126,31 @@ inline void ExpressionBuilder::Output(Value value, DataType type) {
 }
 
 inline Value Value::Unary(Opcode opcode) const {
-  const bool gives_bool = internal::InfoOf(opcode).gives_bool;
+  const bool gives_bool = ir::InfoOf(opcode).gives_bool;
   return builder_->Add(
       {opcode, gives_bool ? DataType::kBool : type(), id_, -1, -1, 0});
 }
 inline Value Value::Binary(Opcode opcode, Value other) const {
-  const bool gives_bool = internal::InfoOf(opcode).gives_bool;
+  const bool gives_bool = ir::InfoOf(opcode).gives_bool;
   return builder_->Add(
       {opcode, gives_bool ? DataType::kBool : type(), id_, other.id_, -1, 0});
 }
 
-namespace internal {
+namespace ir_internal {
 template <class T>
 using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>>;
-}  // namespace internal
+}  // namespace ir_internal
 
 // Defines a function of two values, or of a value and a number.
-#define TFPLUG_INTERNAL_BINARY(name, ...)                     \
-  inline Value name(Value a, Value b) { __VA_ARGS__; }        \
-  template <class Number, class = internal::IfNumber<Number>> \
-  Value name(Value a, Number b) {                             \
-    return name(a, a.Like(b));                                \
-  }                                                           \
-  template <class Number, class = internal::IfNumber<Number>> \
-  Value name(Number a, Value b) {                             \
-    return name(b.Like(a), b);                                \
+#define TFPLUG_INTERNAL_BINARY(name, ...)                        \
+  inline Value name(Value a, Value b) { __VA_ARGS__; }           \
+  template <class Number, class = ir_internal::IfNumber<Number>> \
+  Value name(Value a, Number b) {                                \
+    return name(a, a.Like(b));                                   \
+  }                                                              \
+  template <class Number, class = ir_internal::IfNumber<Number>> \
+  Value name(Number a, Value b) {                                \
+    return name(b.Like(a), b);                                   \
   }
 TFPLUG_INTERNAL_BINARY(operator+, return a.Binary(Opcode::kAdd, b))
 TFPLUG_INTERNAL_BINARY(operator-, return a.Binary(Opcode::kSub, b))
@@ -225,11 +225,11 @@ inline Value Select(Value condition, Value a, Value b) {
   return condition.builder()->Add(
       {Opcode::kSelect, a.type(), condition.id(), a.id(), b.id(), 0});
 }
-template <class Number, class = internal::IfNumber<Number>>
+template <class Number, class = ir_internal::IfNumber<Number>>
 Value Select(Value condition, Value a, Number b) {
   return Select(condition, a, a.Like(b));
 }
-template <class Number, class = internal::IfNumber<Number>>
+template <class Number, class = ir_internal::IfNumber<Number>>
 Value Select(Value condition, Number a, Value b) {
   return Select(condition, b.Like(a), b);
 }
@@ -244,7 +244,7 @@ inline Value Infinity(Value like) {
   return like.Like(std::numeric_limits<double>::infinity());
 }
 
-namespace internal {
+namespace ir_internal {
 template <class F, size_t... i>
 absl::StatusOr<Expression> BuildExpression(const DataType* inputs,
                                            std::initializer_list<DataType> out,
@@ -261,7 +261,7 @@ absl::StatusOr<Expression> BuildExpression(const DataType* inputs,
   }
   return std::move(builder).Build();
 }
-}  // namespace internal
+}  // namespace ir_internal
 
 // Returns the expression of f(inputs...), which returns a Value, or an array of
 // one Value for each of `outputs`.
@@ -269,8 +269,8 @@ template <size_t kInputs, class F>
 absl::StatusOr<Expression> MakeExpression(
     const DataType (&inputs)[kInputs], std::initializer_list<DataType> outputs,
     F f) {
-  return internal::BuildExpression(inputs, outputs, f,
-                                   std::make_index_sequence<kInputs>());
+  return ir_internal::BuildExpression(inputs, outputs, f,
+                                      std::make_index_sequence<kInputs>());
 }
 
 // Returns the expression that converts `from` to `to`, or copies. Storing the

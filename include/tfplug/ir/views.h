@@ -13,7 +13,7 @@
 #pragma GCC visibility push(hidden)
 
 // Views of the elements of other views.
-namespace tfplug::internal {
+namespace tfplug::ir {
 
 // Returns the dimensions of a view.
 inline absl::Span<const int64_t> DimsOf(const Operand& view) {
@@ -158,7 +158,7 @@ inline Operand AsWords(Operand view) {
   return AsBits(view);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::ir
 
 #pragma GCC visibility pop
 

@@ -38,13 +38,13 @@ class AsyncKernel {
   virtual absl::Status ComputeAsync(AsyncRun& run) = 0;
 
   template <class KernelT>
-  using TableOf = internal::AsyncKernelTable<KernelT, AsyncKernel>;
+  using TableOf = kernel_internal::AsyncKernelTable<KernelT, AsyncKernel>;
 
  private:
   friend struct internal::Access;
-  internal::RunCache run_cache_;
-  [[maybe_unused]] const internal::DoneCallback done_callback_ =
-      internal::DoneCallbackOf(internal::CurrentRelease());
+  kernel_internal::RunCache run_cache_;
+  [[maybe_unused]] const kernel_internal::DoneCallback done_callback_ =
+      kernel_internal::DoneCallbackOf(internal::CurrentRelease());
 };
 
 }  // namespace tfplug

@@ -17,7 +17,7 @@ namespace tfplug {
 // destroyed, which fails it.
 class AsyncRun {
  public:
-  explicit AsyncRun(internal::AsyncState* state) : state_(state) {}
+  explicit AsyncRun(kernel_internal::AsyncState* state) : state_(state) {}
   AsyncRun(AsyncRun&&) = default;
   AsyncRun& operator=(AsyncRun&&) = default;
 
@@ -35,7 +35,7 @@ class AsyncRun {
   // callback must convert it back with Adopt, exactly once.
   void* Release() { return state_.release(); }
   static AsyncRun Adopt(void* released) {
-    return AsyncRun(static_cast<internal::AsyncState*>(released));
+    return AsyncRun(static_cast<kernel_internal::AsyncState*>(released));
   }
 
   // False after Finish or Release, or when the run was moved elsewhere.
@@ -43,12 +43,12 @@ class AsyncRun {
 
  private:
   struct FailUnfinished {
-    void operator()(internal::AsyncState* state) const {
+    void operator()(kernel_internal::AsyncState* state) const {
       state->Finish(absl::InternalError(
           "the kernel destroyed its AsyncRun without calling Finish"));
     }
   };
-  std::unique_ptr<internal::AsyncState, FailUnfinished> state_;
+  std::unique_ptr<kernel_internal::AsyncState, FailUnfinished> state_;
 };
 
 }  // namespace tfplug

@@ -121,7 +121,7 @@ inline OpDef FusedMatMulOp() {
       .AllowExisting();
 }
 
-namespace internal {
+namespace kernel {
 
 // An op that the library's backend computes element by element.
 struct FusableOp {
@@ -142,7 +142,7 @@ inline std::vector<FusableOp>& FusableOps() {
   return *ops;
 }
 
-}  // namespace internal
+}  // namespace kernel
 
 inline std::string FusedMap::ToText(const Step& step) {
   std::string text = step.op + ":" + DataTypeName(step.type);

@@ -29,7 +29,7 @@ inline size_t TensorAlignment() {
   return function == nullptr ? 64 : function();
 }
 
-namespace internal {
+namespace kernel_internal {
 
 template <class Release>
 struct Releaser {
@@ -39,7 +39,7 @@ struct Releaser {
   }
 };
 
-}  // namespace internal
+}  // namespace kernel_internal
 
 // Returns a tensor that uses `data`, `size` bytes of the author's memory.
 // INVALID_ARGUMENT if the tensor needs more. `release(data, size)` is called
@@ -62,7 +62,7 @@ absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
   auto* const argument = new Release(std::move(release));
   Tensor tensor(internal::tensorflow.TF_NewTensor(
       static_cast<capi::TF_DataType>(dtype), shape.dims().data(), shape.rank(),
-      data, size, &internal::Releaser<Release>::Call, argument));
+      data, size, &kernel_internal::Releaser<Release>::Call, argument));
   // After a failure TensorFlow has called the deallocator.
   if (!tensor) return absl::InternalError("TensorFlow returned no tensor");
   return tensor;

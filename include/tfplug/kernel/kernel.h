@@ -36,11 +36,11 @@ class Kernel {
   virtual absl::Status Compute(KernelContext& context) = 0;
 
   template <class KernelT>
-  using TableOf = internal::KernelTable<KernelT, Kernel>;
+  using TableOf = kernel_internal::KernelTable<KernelT, Kernel>;
 
  private:
   friend struct internal::Access;
-  internal::RunCache run_cache_;
+  kernel_internal::RunCache run_cache_;
 };
 
 }  // namespace tfplug

@@ -44,11 +44,11 @@ class KernelConstruction {
   }
   // Returns the node as a serialized tensorflow.NodeDef. Since 2.11.
   absl::StatusOr<Buffer> GetNodeDef() const {
-    return internal::NodeAttrs(construction_).GetNodeDef();
+    return kernel_internal::NodeAttrs(construction_).GetNodeDef();
   }
 
   bool HasAttr(const char* attr) const {
-    return internal::NodeAttrs(construction_).Has(attr);
+    return kernel_internal::NodeAttrs(construction_).Has(attr);
   }
 
   // Returns the attribute `attr` as T: bool, int32_t, int64_t, float, DataType,
@@ -57,10 +57,10 @@ class KernelConstruction {
   // INVALID_ARGUMENT if it is of another kind or does not fit.
   template <class T>
   absl::StatusOr<T> GetAttr(const char* attr) const {
-    const internal::NodeAttrs attrs(construction_);
-    absl::StatusOr<T> value = internal::AttrReader<T>::Read(attrs, attr);
+    const kernel_internal::NodeAttrs attrs(construction_);
+    absl::StatusOr<T> value = kernel_internal::AttrReader<T>::Read(attrs, attr);
     if (!value.ok()) {
-      return attrs.Explain(attr, internal::AttrReader<T>::kKind,
+      return attrs.Explain(attr, kernel_internal::AttrReader<T>::kKind,
                            value.status());
     }
     return value;
@@ -69,13 +69,13 @@ class KernelConstruction {
   // Like GetAttr above, for an attribute of a typed op, such as
   // ops::Conv2D::strides, which determines the C++ type: an int is read as
   // int64_t, a shape as PartialShape.
-  template <class E, class = internal::IfOpEnum<E>>
-  absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
-    return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));
+  template <class E, class = kernel_internal::IfOpEnum<E>>
+  absl::StatusOr<kernel_internal::AttrType<E>> GetAttr(E attr) const {
+    return GetAttr<kernel_internal::AttrType<E>>(kernel_internal::NameOf(attr));
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   bool HasAttr(E attr) const {
-    return HasAttr(internal::NameOf(attr));
+    return HasAttr(kernel_internal::NameOf(attr));
   }
 
   capi::TF_OpKernelConstruction* get() const { return construction_; }

@@ -34,7 +34,8 @@ class KernelContext : public RunOutputs {
   explicit KernelContext(capi::TF_OpKernelContext* context)
       : RunOutputs(context) {}
   // Reuses the status and outputs that the kernel caches between runs.
-  KernelContext(capi::TF_OpKernelContext* context, internal::RunCache& cache)
+  KernelContext(capi::TF_OpKernelContext* context,
+                kernel_internal::RunCache& cache)
       : RunOutputs(context, cache) {}
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
@@ -59,7 +60,7 @@ class KernelContext : public RunOutputs {
   [[gnu::always_inline]] absl::StatusOr<StreamT*> GetStream() {
     if (ABSL_PREDICT_FALSE(internal::registered_platform.stream_type !=
                            internal::TypeTag<StreamT>())) {
-      return internal::AssumeError(WrongStream());
+      return kernel_internal::AssumeError(WrongStream());
     }
     capi::SP_Stream stream = internal::ReadChanging(
         internal::tensorflow.TF_GetStream)(get(), state_.status());
@@ -87,7 +88,7 @@ class KernelContext : public RunOutputs {
   absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const Shape& shape,
                                       bool on_host) {
     if (auto s = internal::CheckShape(shape); !s.ok()) return s;
-    if (auto s = internal::CheckAllocatable(dtype); !s.ok()) return s;
+    if (auto s = kernel_internal::CheckAllocatable(dtype); !s.ok()) return s;
     capi::TF_AllocatorAttributes attributes = {};
     attributes.struct_size =
         capi::StructInfo<capi::TF_AllocatorAttributes>::kSize;

@@ -15,7 +15,7 @@
 
 // The base of the generated typed ops. Include tfplug/ops/*.h instead.
 namespace tfplug {
-namespace internal {
+namespace kernel {
 
 // Returns a set of types, in which bit i represents TF_DataType i.
 template <class... DataTypes>
@@ -29,7 +29,7 @@ constexpr bool Allows(uint64_t set) {
   return (((set & SetOf(DataTypeOf<Types>())) != 0) && ...);
 }
 
-}  // namespace internal
+}  // namespace kernel
 
 // A KernelDef for one op of TensorFlow's registry, with names and types that
 // the compiler checks. O (ops::SumOp) declares the op's names and a function
@@ -43,13 +43,13 @@ class Op : public O {
   Op() : def_(kName) {}
 
   // The op's name in TensorFlow.
-  static constexpr const char* kName = internal::OpName<O>::kName.text;
+  static constexpr const char* kName = kernel_internal::OpName<O>::kName.text;
 
   // Places the input or output `argument` in host memory.
   template <class E>
   Op HostMemory(E argument) && {
     if constexpr (CheckArgument<E>()) {
-      def_ = std::move(def_).HostMemory(internal::NameOf(argument));
+      def_ = std::move(def_).HostMemory(kernel_internal::NameOf(argument));
     }
     return std::move(*this);
   }
@@ -101,7 +101,7 @@ class Op : public O {
  private:
   template <class Set, class... Types>
   Op Constrain(const char* attr) {
-    Set::template Check<internal::Allows<Types...>(Set::kSet)>();
+    Set::template Check<kernel::Allows<Types...>(Set::kSet)>();
     return std::move(*this).template TypeConstraint<Types...>(attr);
   }
 
@@ -109,17 +109,18 @@ class Op : public O {
   // otherwise.
   template <class E>
   static constexpr bool CheckArgument() {
-    if constexpr (!internal::IsOpEnum<E>()) {
-      static_assert(internal::IsOpEnum<E>(),
+    if constexpr (!kernel_internal::IsOpEnum<E>()) {
+      static_assert(kernel_internal::IsOpEnum<E>(),
                     "tfplug: HostMemory takes an input or output by its typed "
                     "name, such as ops::Sum::reduction_indices");
       return false;
     } else {
-      constexpr std::string_view kKind = internal::kKind<E>;
+      constexpr std::string_view kKind = kernel_internal::kKind<E>;
       constexpr bool kIsArgument =
-          internal::IsInput(kKind) || internal::IsOutput(kKind);
-      constexpr bool kIsOurs = internal::ScopeOf(internal::SpellingOf<E>()) ==
-                               internal::SpellingOf<O>();
+          kernel_internal::IsInput(kKind) || kernel_internal::IsOutput(kKind);
+      constexpr bool kIsOurs =
+          kernel_internal::ScopeOf(kernel_internal::SpellingOf<E>()) ==
+          kernel_internal::SpellingOf<O>();
       static_assert(kIsArgument,
                     "tfplug: HostMemory takes an input or output of the op; "
                     "this is an attribute");
@@ -134,7 +135,7 @@ class Op : public O {
   KernelDef def_;
 };
 
-namespace internal {
+namespace kernel {
 
 // The body of the functions in O that constrain a type attribute. `op` is the O
 // inside an Op<O>.
@@ -144,7 +145,7 @@ Op<O> Constrain(O* op, const char* attr) {
       .template TypeConstraint<Types...>(attr);
 }
 
-}  // namespace internal
+}  // namespace kernel
 }  // namespace tfplug
 
 #pragma GCC visibility pop

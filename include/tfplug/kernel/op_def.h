@@ -17,7 +17,7 @@
 
 namespace tfplug {
 
-namespace internal {
+namespace kernel_internal {
 
 // shape_inference_func: calls shape_fn(ShapeInference&), which returns
 // absl::Status. A failure that is due to this release's limits (see
@@ -26,10 +26,10 @@ template <class F>
 void InferShapes(const F& shape_fn, int declared_outputs,
                  capi::TF_ShapeInferenceContext* c_context,
                  capi::TF_Status* status) {
-  Guard(status, "shape function", [&]() -> absl::Status {
+  internal::Guard(status, "shape function", [&]() -> absl::Status {
     ShapeInference inference(c_context, declared_outputs);
     absl::Status result = shape_fn(inference);
-    if (!result.ok() && Access::hit_index_limit(inference)) {
+    if (!result.ok() && internal::Access::hit_index_limit(inference)) {
       return inference.SetUnknownShape();
     }
     return result;
@@ -50,7 +50,7 @@ template <class Function>
 __attribute__((visibility("hidden"))) inline int declared_outputs =
     std::numeric_limits<int>::max();
 
-}  // namespace internal
+}  // namespace kernel_internal
 
 // Defines an op that the plug-in adds: its name, arguments, attributes and
 // shapes.
@@ -129,24 +129,25 @@ class OpDef {
     static_assert(std::is_empty_v<Lambda>,
                   "tfplug: a shape function must be a lambda without captures; "
                   "for a function write SetShapeFn<&Function>()");
-    internal::shape_lambda<Lambda> = new Lambda(std::move(lambda));
-    declared_outputs_ = &internal::declared_outputs<Lambda>;
+    kernel_internal::shape_lambda<Lambda> = new Lambda(std::move(lambda));
+    declared_outputs_ = &kernel_internal::declared_outputs<Lambda>;
     shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
                    capi::TF_Status* status) {
-      internal::InferShapes(*internal::shape_lambda<Lambda>,
-                            internal::declared_outputs<Lambda>, context,
-                            status);
+      kernel_internal::InferShapes(*kernel_internal::shape_lambda<Lambda>,
+                                   kernel_internal::declared_outputs<Lambda>,
+                                   context, status);
     };
     return std::move(*this);
   }
   template <absl::Status (*function)(ShapeInference&)>
   OpDef SetShapeFn() && {
     using Function = std::integral_constant<decltype(function), function>;
-    declared_outputs_ = &internal::declared_outputs<Function>;
+    declared_outputs_ = &kernel_internal::declared_outputs<Function>;
     shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
                    capi::TF_Status* status) {
-      internal::InferShapes(function, internal::declared_outputs<Function>,
-                            context, status);
+      kernel_internal::InferShapes(function,
+                                   kernel_internal::declared_outputs<Function>,
+                                   context, status);
     };
     return std::move(*this);
   }

@@ -23,9 +23,9 @@ bool RegisterKernel(KernelDef def) {
   // The reference makes the compiler emit TF_InitKernel.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
-  internal::AddOp(internal::RegisteredOps<KernelT>(), def.op());
-  internal::RegisteredKernels().Add(std::move(def),
-                                    internal::KernelFunctionsOf<KernelT>());
+  kernel_internal::AddOp(kernel_internal::RegisteredOps<KernelT>(), def.op());
+  kernel_internal::RegisteredKernels().Add(
+      std::move(def), kernel_internal::KernelFunctionsOf<KernelT>());
   return true;
 }
 

@@ -18,8 +18,8 @@ inline bool RegisterOp(OpDef def) {
   // The reference makes the compiler emit TF_InitKernel.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
-  internal::init_ops = &internal::InitOps;
-  internal::RegisteredOpDefs().push_back(std::move(def));
+  kernel_internal::init_ops = &kernel_internal::InitOps;
+  kernel_internal::RegisteredOpDefs().push_back(std::move(def));
   return true;
 }
 

@@ -136,7 +136,7 @@ class RunInfo {
   friend struct internal::Access;
 
   explicit RunInfo(capi::TF_OpKernelContext* context) : state_(context) {}
-  RunInfo(capi::TF_OpKernelContext* context, internal::RunCache& cache)
+  RunInfo(capi::TF_OpKernelContext* context, kernel_internal::RunCache& cache)
       : state_(context, cache) {}
 
   // TensorFlow aborts on some indices that are out of range.
@@ -156,7 +156,7 @@ class RunInfo {
                                  (size == 1 ? "" : "s"));
   }
 
-  internal::RunState state_;
+  kernel_internal::RunState state_;
 
  private:
   template <class R, class... Parameters, class... Arguments>

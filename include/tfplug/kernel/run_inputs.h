@@ -47,21 +47,21 @@ class RunInputs : public RunInfo<> {
 
   // Overloads for arguments of a typed op, such as ops::MatMul::a. The index is
   // a constant, except after a list: then it is looked up by name.
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   absl::StatusOr<Tensor> GetInput(E argument) {
-    if constexpr (internal::kKind<E> == "LateInputs") {
-      return GetInput(internal::NameOf(argument));
+    if constexpr (kernel_internal::kKind<E> == "LateInputs") {
+      return GetInput(kernel_internal::NameOf(argument));
     } else {
-      return GetInput(internal::InputIndex(argument));
+      return GetInput(kernel_internal::InputIndex(argument));
     }
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   absl::StatusOr<ArgumentRange> GetInputRange(E argument) {
-    return GetInputRange(internal::InputName(argument));
+    return GetInputRange(kernel_internal::InputName(argument));
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   absl::StatusOr<std::vector<Tensor>> GetInputList(E argument) {
-    return GetInputList(internal::InputName(argument));
+    return GetInputList(kernel_internal::InputName(argument));
   }
 
  protected:

@@ -48,7 +48,7 @@ class RunOutputs : public RunInputs {
     if (ABSL_PREDICT_FALSE(!state_.HasOutput(i) ||
                            !internal::CountElements(shape, &n) ||
                            n > kMaxElements)) {
-      return internal::AssumeError(BadOutput(i, shape));
+      return kernel_internal::AssumeError(BadOutput(i, shape));
     }
     const capi::TF_DataType dtype =
         internal::tensorflow.TF_ExpectedOutputDataType(get(), i);
@@ -72,7 +72,7 @@ class RunOutputs : public RunInputs {
     int64_t n = 0;
     if (ABSL_PREDICT_FALSE(!state_.HasOutput(i) ||
                            !internal::CountElements(shape, &n))) {
-      return internal::AssumeError(BadOutput(i, shape));
+      return kernel_internal::AssumeError(BadOutput(i, shape));
     }
     // TensorFlow aborts on an index that is out of range.
     for (const int candidate : candidates) {
@@ -119,40 +119,40 @@ class RunOutputs : public RunInputs {
   void AllowUnsetOutput(int i) { state_.MarkOutput(i); }
 
   // Overloads for outputs of a typed op, such as ops::MatMul::product.
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   DataType output_dtype(E output) const {
-    return output_dtype(internal::OutputIndex(output));
+    return output_dtype(kernel_internal::OutputIndex(output));
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   absl::StatusOr<Tensor> AllocateOutput(E output, const Shape& shape) {
-    return AllocateOutput(internal::OutputIndex(output), shape);
+    return AllocateOutput(kernel_internal::OutputIndex(output), shape);
   }
-  template <class E, class Input, class = internal::IfOpEnum<E>,
-            class = internal::IfOpEnum<Input>>
+  template <class E, class Input, class = kernel_internal::IfOpEnum<E>,
+            class = kernel_internal::IfOpEnum<Input>>
   [[gnu::always_inline]] absl::StatusOr<Tensor> ForwardOrAllocateOutput(
       E output, std::initializer_list<Input> candidates, const Shape& shape,
       int* forwarded = nullptr) {
     // The compiler reduces this to a constant list of indices.
-    std::array<int, internal::kMaxEnumerators> inputs;
+    std::array<int, kernel_internal::kMaxEnumerators> inputs;
     size_t n = 0;
     for (Input input : candidates) {
-      if (n < inputs.size()) inputs[n++] = internal::InputIndex(input);
+      if (n < inputs.size()) inputs[n++] = kernel_internal::InputIndex(input);
     }
-    return ForwardOrAllocateOutput(internal::OutputIndex(output),
+    return ForwardOrAllocateOutput(kernel_internal::OutputIndex(output),
                                    absl::MakeConstSpan(inputs.data(), n), shape,
                                    forwarded);
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   absl::Status SetOutput(E output, const Tensor& tensor) {
-    return SetOutput(internal::OutputIndex(output), tensor);
+    return SetOutput(kernel_internal::OutputIndex(output), tensor);
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   absl::StatusOr<Tensor> GetOutput(E output) {
-    return GetOutput(internal::OutputIndex(output));
+    return GetOutput(kernel_internal::OutputIndex(output));
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   void AllowUnsetOutput(E output) {
-    AllowUnsetOutput(internal::OutputIndex(output));
+    AllowUnsetOutput(kernel_internal::OutputIndex(output));
   }
 
  protected:

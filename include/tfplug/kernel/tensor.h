@@ -26,14 +26,14 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace kernel_internal {
 
 // Returns INVALID_ARGUMENT for types on which TensorFlow would abort: reference
 // types and types that the release does not have.
 inline absl::Status CheckAllocatable(DataType dtype) {
   const int i = static_cast<int>(dtype);
   // Every release has the types up to uint64.
-  if (i > 0 && i < kDataTypeCount &&
+  if (i > 0 && i < internal::kDataTypeCount &&
       (dtype <= DataType::kUint64 || DataTypeSizeInTensorFlow(dtype) != 0)) {
     return absl::OkStatus();
   }
@@ -42,7 +42,7 @@ inline absl::Status CheckAllocatable(DataType dtype) {
                                     DataTypeName(dtype));
 }
 
-}  // namespace internal
+}  // namespace kernel_internal
 
 // A handle to a TF_Tensor, whose buffer other tensors may share. Move-only; no
 // function of this class copies elements. host_tensor.h allocates new tensors.
@@ -140,7 +140,7 @@ class Tensor {
   // type have no fixed size.
   absl::StatusOr<Tensor> Bitcast(DataType dtype, const Shape& shape) const {
     if (auto s = internal::CheckShape(shape); !s.ok()) return s;
-    if (auto s = internal::CheckAllocatable(dtype); !s.ok()) return s;
+    if (auto s = kernel_internal::CheckAllocatable(dtype); !s.ok()) return s;
     const int64_t no_elements = 0;
     Tensor to(internal::tensorflow.TF_AllocateTensor(
         static_cast<capi::TF_DataType>(dtype), &no_elements, 1, 0));

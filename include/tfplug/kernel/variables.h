@@ -65,8 +65,8 @@ absl::Status AssignVariable(KernelContext& context, int input, int value,
                             bool validate_shape) {
   if (auto s = Require(&CApi::TF_AssignVariable); !s.ok()) return s;
   const auto function = internal::tensorflow.TF_AssignVariable;
-  constexpr auto kCopy = &internal::VariableHooks<Code>::copy_func;
-  return internal::CallOnVariable(context, [&](capi::TF_Status* status) {
+  constexpr auto kCopy = &kernel_internal::VariableHooks<Code>::copy_func;
+  return kernel_internal::CallOnVariable(context, [&](capi::TF_Status* status) {
     // The argument was added in 2.10, together with TF_AssignRefVariable.
     if (Has(&CApi::TF_AssignRefVariable)) {
       function(context.get(), input, value, validate_shape, kCopy, status);
@@ -86,11 +86,12 @@ absl::Status AssignRefVariable(KernelContext& context, int input, int output,
                                int value, bool use_locking,
                                bool validate_shape) {
   if (auto s = Require(&CApi::TF_AssignRefVariable); !s.ok()) return s;
-  return internal::SetOutputWith(context, output, [&](capi::TF_Status* status) {
-    internal::tensorflow.TF_AssignRefVariable(
-        context.get(), input, output, value, use_locking, validate_shape,
-        &internal::VariableHooks<Code>::copy_func, status);
-  });
+  return kernel_internal::SetOutputWith(
+      context, output, [&](capi::TF_Status* status) {
+        internal::tensorflow.TF_AssignRefVariable(
+            context.get(), input, output, value, use_locking, validate_shape,
+            &kernel_internal::VariableHooks<Code>::copy_func, status);
+      });
 }
 
 // ---- Locks and values ------------------------------------------------------
@@ -127,10 +128,10 @@ absl::StatusOr<VariableLock> LockVariables(KernelContext& context,
   if (auto s = Require(function); !s.ok()) return s;
   capi::TF_VariableInputLockHolder* holder = nullptr;
   absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
+      kernel_internal::CallOnVariable(context, [&](capi::TF_Status* status) {
         (internal::tensorflow.*function)(
             context.get(), exclusive, sparse, inputs.data(), inputs.size(),
-            &internal::VariableHooks<Code>::copy_func, &holder, status);
+            &kernel_internal::VariableHooks<Code>::copy_func, &holder, status);
       });
   VariableLock lock(holder);
   if (!result.ok()) return result;
@@ -148,10 +149,10 @@ absl::StatusOr<Tensor> GetVariableTensor(KernelContext& context, int input,
   if (auto s = Require(&CApi::TF_GetInputTensorFromVariable); !s.ok()) return s;
   capi::TF_Tensor* raw = nullptr;
   absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
+      kernel_internal::CallOnVariable(context, [&](capi::TF_Status* status) {
         internal::tensorflow.TF_GetInputTensorFromVariable(
             context.get(), input, lock_held, is_variant, sparse,
-            &internal::VariableHooks<Code>::copy_func, &raw, status);
+            &kernel_internal::VariableHooks<Code>::copy_func, &raw, status);
       });
   Tensor tensor(raw);
   // 2.12 does not set the status on success.
@@ -197,11 +198,11 @@ absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
         GetVariableTensor<Code>(context, input, /*lock_held=*/true, is_variant);
     if (!exists.ok()) return exists.status();
   }
-  return internal::CallOnVariable(context, [&](capi::TF_Status* status) {
+  return kernel_internal::CallOnVariable(context, [&](capi::TF_Status* status) {
     internal::tensorflow.TF_AssignUpdateVariable(
         context.get(), input, value, static_cast<int>(update), is_variant,
-        &internal::VariableHooks<Code>::copy_func,
-        &internal::VariableHooks<Code>::update_func, status);
+        &kernel_internal::VariableHooks<Code>::copy_func,
+        &kernel_internal::VariableHooks<Code>::update_func, status);
   });
 }
 
@@ -231,12 +232,13 @@ inline absl::Status MakeTemporaryVariable(KernelContext& context,
                                           absl::string_view name) {
   if (auto s = Require(&CApi::TF_TemporaryVariable); !s.ok()) return s;
   capi::TF_StringView c_name = {name.data(), name.size()};
-  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
-    internal::tensorflow.TF_TemporaryVariable(
-        context.get(), static_cast<capi::TF_DataType>(dtype),
-        shape.dims().data(), shape.rank(), &c_name,
-        &internal::AllocateTemporary, status);
-  });
+  return kernel_internal::SetOutputWith(
+      context, 0, [&](capi::TF_Status* status) {
+        internal::tensorflow.TF_TemporaryVariable(
+            context.get(), static_cast<capi::TF_DataType>(dtype),
+            shape.dims().data(), shape.rank(), &c_name,
+            &kernel_internal::AllocateTemporary, status);
+      });
 }
 
 // Destroys the temporary variable that input `input` refers to; output 0
@@ -245,10 +247,11 @@ inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
                                              absl::string_view name) {
   if (auto s = Require(&CApi::TF_DestroyTemporaryVariable); !s.ok()) return s;
   capi::TF_StringView c_name = {name.data(), name.size()};
-  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
-    internal::tensorflow.TF_DestroyTemporaryVariable(context.get(), input,
-                                                     &c_name, status);
-  });
+  return kernel_internal::SetOutputWith(
+      context, 0, [&](capi::TF_Status* status) {
+        internal::tensorflow.TF_DestroyTemporaryVariable(context.get(), input,
+                                                         &c_name, status);
+      });
 }
 
 // ---- Variants --------------------------------------------------------------
@@ -259,9 +262,10 @@ inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
 template <class Code>
 absl::Status AddNVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_AddNVariant); !s.ok()) return s;
-  return internal::SetVariant(context, [&](capi::TF_Status* status) {
+  return kernel_internal::SetVariant(context, [&](capi::TF_Status* status) {
     internal::tensorflow.TF_AddNVariant(
-        context.get(), &internal::VariableHooks<Code>::binary_add_func, status);
+        context.get(), &kernel_internal::VariableHooks<Code>::binary_add_func,
+        status);
   });
 }
 
@@ -270,9 +274,10 @@ absl::Status AddNVariant(KernelContext& context) {
 template <class Code>
 absl::Status ZerosLikeVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_ZerosLikeVariant); !s.ok()) return s;
-  return internal::SetVariant(context, [&](capi::TF_Status* status) {
+  return kernel_internal::SetVariant(context, [&](capi::TF_Status* status) {
     internal::tensorflow.TF_ZerosLikeVariant(
-        context.get(), &internal::VariableHooks<Code>::zeros_like_func, status);
+        context.get(), &kernel_internal::VariableHooks<Code>::zeros_like_func,
+        status);
   });
 }
 

@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Uses asymptotes where log(1 + exp(x)) loses all digits.
 inline Value Softplus(Value x) {
@@ -29,7 +29,7 @@ inline Value Softplus(Value x) {
 inline constexpr double kSeluScale = 1.0507009873554804934193349852946;
 inline constexpr double kSeluScaledAlpha = 1.7580993408473768599402175208123;
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // Activations and their gradients: ActivationOps registers them.
 inline std::vector<ElementwiseOp> ActivationTable() {
@@ -56,16 +56,17 @@ inline std::vector<ElementwiseOp> ActivationTable() {
           [](V dy, V y) { return Select(y < 0, dy * (y + 1), dy); },
           Shapes::kEqual),
       Elementwise<ops::Selu>([](V x) {
-        return Select(x < 0, internal::kSeluScaledAlpha * Expm1(x),
-                      internal::kSeluScale * x);
+        return Select(x < 0, op_kernels_internal::kSeluScaledAlpha * Expm1(x),
+                      op_kernels_internal::kSeluScale * x);
       }),
       Elementwise<ops::SeluGrad>(
           [](V dy, V y) {
-            return Select(y < 0, dy * (y + internal::kSeluScaledAlpha),
-                          dy * internal::kSeluScale);
+            return Select(y < 0,
+                          dy * (y + op_kernels_internal::kSeluScaledAlpha),
+                          dy * op_kernels_internal::kSeluScale);
           },
           Shapes::kEqual),
-      Elementwise<ops::Softplus>(internal::Softplus),
+      Elementwise<ops::Softplus>(op_kernels_internal::Softplus),
       Elementwise<ops::SoftplusGrad>(
           [](V dy, V x) { return dy / (1 + Exp(-x)); }, Shapes::kEqual),
       Elementwise<ops::Softsign>([](V x) { return x / (1 + Abs(x)); }),

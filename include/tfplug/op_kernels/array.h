@@ -15,7 +15,7 @@
 // Ops that copy elements in another order or repeat them: the output is a view
 // of the input.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Transpose and ConjugateTranspose.
 class TransposeKernel final : public BackendKernel {
@@ -97,7 +97,7 @@ class TileKernel final : public BackendKernel {
       if (x.dim(d) != 1) from.AddDim(x.dim(d), x.stride(d));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    return Copy(run, from, Operand::Dense(y.data, y.type, DimsOf(from)));
+    return Copy(run, from, Operand::Dense(y.data, y.type, ir::DimsOf(from)));
   }
 };
 
@@ -177,17 +177,17 @@ class RollKernel final : public BackendKernel {
     if (d == x.rank) return Copy(run, x, y);
     const int64_t size = x.dim(d), moved = shift[static_cast<size_t>(d)];
     TFPLUG_RETURN_IF_ERROR(CopyParts(run, shift, d + 1,
-                                     Range(x, d, 0, size - moved),
-                                     Range(y, d, moved, size)));
-    return CopyParts(run, shift, d + 1, Range(x, d, size - moved, size),
-                     Range(y, d, 0, moved));
+                                     ir::Range(x, d, 0, size - moved),
+                                     ir::Range(y, d, moved, size)));
+    return CopyParts(run, shift, d + 1, ir::Range(x, d, size - moved, size),
+                     ir::Range(y, d, 0, moved));
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ArrayOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"Transpose", "ConjugateTranspose"}) {
     registrar.Add<TransposeKernel>(KernelDef(op).HostMemory("perm"), "T",
                                    kCopiedTypes);

@@ -13,7 +13,7 @@
 
 // FusedBatchNorm, V2 and V3, and their gradients. Statistics are of float.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class BatchNormKernel : public BackendKernel {
  public:
@@ -148,13 +148,13 @@ class BatchNormGrad final : public BatchNormKernel {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void BatchNormOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   const uint64_t types =
-      SetOf(DataType::kFloat, DataType::kHalf, DataType::kBfloat16);
-  const uint64_t v1 = SetOf(DataType::kFloat);
+      kernel::SetOf(DataType::kFloat, DataType::kHalf, DataType::kBfloat16);
+  const uint64_t v1 = kernel::SetOf(DataType::kFloat);
   registrar.Add<BatchNorm>(KernelDef("FusedBatchNorm"), "T", v1);
   registrar.Add<BatchNormGrad>(KernelDef("FusedBatchNormGrad"), "T", v1);
   for (const char* op : {"FusedBatchNormV2", "FusedBatchNormV3"}) {

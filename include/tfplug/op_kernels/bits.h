@@ -10,7 +10,7 @@
 
 // Element-wise ops on the bits of numbers.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // PopulationCount: the number of bits that are 1.
 class PopulationCountKernel final : public BackendKernel {
@@ -62,13 +62,13 @@ inline Value NextAfter(Value x, Value y) {
   return Select(IsNan(x) | IsNan(y), x + y, next);
 }
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void BitsOps(const Registrar& registrar) {
-  registrar.Add<internal::PopulationCountKernel>(KernelDef("PopulationCount"),
-                                                 "T", kIntegerTypes);
-  AddElementwiseOps(registrar,
-                    {Elementwise<ops::NextAfter>(internal::NextAfter)});
+  registrar.Add<op_kernels_internal::PopulationCountKernel>(
+      KernelDef("PopulationCount"), "T", kIntegerTypes);
+  AddElementwiseOps(
+      registrar, {Elementwise<ops::NextAfter>(op_kernels_internal::NextAfter)});
 }
 
 }  // namespace tfplug

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // CheckNumerics and CheckNumericsV2: fails if an element is infinite or NaN.
 class CheckNumericsKernel final : public ReadBackKernel {
@@ -23,7 +23,7 @@ class CheckNumericsKernel final : public ReadBackKernel {
                             construction.GetAttr<DataType>("T"));
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
-        count_, MakeReduction(
+        count_, primitives::MakeReduction(
                     ReduceKind::kSum, {type}, kInt64,
                     [](Value x) {
                       const Value infinite = Abs(x) == Infinity(x);
@@ -65,12 +65,12 @@ class CheckNumericsKernel final : public ReadBackKernel {
   Reduction count_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void CheckNumericsOps(const Registrar& registrar) {
   for (const char* op : {"CheckNumerics", "CheckNumericsV2"}) {
-    registrar.Add<internal::CheckNumericsKernel>(KernelDef(op), "T",
-                                                 kFloatTypes);
+    registrar.Add<op_kernels_internal::CheckNumericsKernel>(KernelDef(op), "T",
+                                                            kFloatTypes);
   }
 }
 

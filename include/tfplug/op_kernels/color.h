@@ -13,7 +13,7 @@
 
 // Ops on the colors of images, whose last dimension has red, green and blue.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 using Color = std::array<Value, 3>;
 
@@ -89,8 +89,8 @@ class ColorKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     absl::InlinedVector<Operand, 4> inputs, outputs;
     for (int64_t channel = 0; channel < 3; ++channel) {
-      inputs.push_back(Range(x, last, channel, channel + 1));
-      outputs.push_back(Range(y, last, channel, channel + 1));
+      inputs.push_back(ir::Range(x, last, channel, channel + 1));
+      outputs.push_back(ir::Range(y, last, channel, channel + 1));
     }
     if (is_adjusted_) {
       TFPLUG_ASSIGN_OR_RETURN(Operand amount, GetView(run, 1));
@@ -145,7 +145,7 @@ class AdjustContrastKernel final : public BackendKernel {
     if (x.num_elements() == 0) return absl::OkStatus();
     const int64_t images = x.num_elements() / (channels * pixels);
     const auto as_images = [&](const Operand& view) {
-      return WithDimLast(
+      return ir::WithDimLast(
           Operand::Dense(view.data, view.type, {images, pixels, channels}), 1);
     };
     TFPLUG_ASSIGN_OR_RETURN(
@@ -154,11 +154,12 @@ class AdjustContrastKernel final : public BackendKernel {
     const Operand from = as_images(x);
     TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(
         mean_,
-        {from, ScalarOf(DataType::kFloat, static_cast<double>(pixels), from)},
+        {from,
+         ir::ScalarOf(DataType::kFloat, static_cast<double>(pixels), from)},
         {mean}));
     for (int d = 0; d < 3; ++d) factor.AddDim(from.dim(d), 0);
-    return run.launcher().Map(adjust_, {from, WithDim(mean, 2, pixels), factor},
-                              {as_images(y)});
+    return run.launcher().Map(
+        adjust_, {from, ir::WithDim(mean, 2, pixels), factor}, {as_images(y)});
   }
 
  private:
@@ -166,15 +167,15 @@ class AdjustContrastKernel final : public BackendKernel {
   Expression adjust_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ColorOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"RGBToHSV", "HSVToRGB"}) {
-    registrar.Add<ColorKernel>(KernelDef(op), "T",
-                               SetOf(DataType::kFloat, DataType::kDouble));
+    registrar.Add<ColorKernel>(
+        KernelDef(op), "T", kernel::SetOf(DataType::kFloat, DataType::kDouble));
   }
-  constexpr uint64_t kImages = SetOf(DataType::kFloat, DataType::kHalf);
+  constexpr uint64_t kImages = kernel::SetOf(DataType::kFloat, DataType::kHalf);
   for (const char* op : {"AdjustHue", "AdjustSaturation"}) {
     registrar.Add<ColorKernel>(KernelDef(op), "T", kImages);
   }

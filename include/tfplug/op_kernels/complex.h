@@ -15,7 +15,7 @@
 // Element-wise ops on complex numbers. Expressions compute with real numbers,
 // so the real and the imaginary parts of a tensor are two views of it.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 struct ComplexValue {
   Value re, im;
@@ -273,15 +273,16 @@ class ComplexKernel final : public BackendKernel {
   Expression expression_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ComplexOps(const Registrar& registrar) {
-  using internal::ComplexKernel;
+  using op_kernels_internal::ComplexKernel;
   const std::vector<DataType> types = registrar.Supported(kComplexTypes);
-  for (const internal::ComplexOp& op : internal::ComplexTable()) {
+  for (const op_kernels_internal::ComplexOp& op :
+       op_kernels_internal::ComplexTable()) {
     const std::string name = op.name;
     for (const DataType type : types) {
-      const DataType part = internal::PartType(type);
+      const DataType part = op_kernels_internal::PartType(type);
       if (name == "Cast") {
         registrar.Add<ComplexKernel>(
             KernelDef(name).TypeConstraint("SrcT", {type}), "DstT",

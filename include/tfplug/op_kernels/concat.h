@@ -14,7 +14,7 @@
 // Ops that join tensors or split one: each input, or each output, is a range of
 // the whole.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Concat and ConcatV2: copies each input to a range of the output.
 class ConcatKernel final : public BackendKernel {
@@ -55,7 +55,7 @@ class ConcatKernel final : public BackendKernel {
     for (int i = 0; i < n; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, first + i));
       const int64_t end = at + x.dim(axis);
-      TFPLUG_RETURN_IF_ERROR(Copy(run, x, Range(y, axis, at, end)));
+      TFPLUG_RETURN_IF_ERROR(Copy(run, x, ir::Range(y, axis, at, end)));
       at = end;
     }
     return absl::OkStatus();
@@ -98,7 +98,7 @@ class SplitKernel final : public BackendKernel {
     int64_t at = 0;
     for (int i = 0; i < n; ++i) {
       const int64_t end = at + sizes[static_cast<size_t>(i)];
-      const Operand part = Range(x, axis, at, end);
+      const Operand part = ir::Range(x, axis, at, end);
       TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                               run.AllocateOutput(i, ShapeOf(part)));
       TFPLUG_RETURN_IF_ERROR(Copy(run, part, y));
@@ -150,7 +150,7 @@ class PackKernel : public BackendKernel {
     const int n = run.context().num_inputs();
     TFPLUG_ASSIGN_OR_RETURN(const Operand like, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, like.rank + 1));
-    const Shape shape = ShapeOf(WithDim(like, axis, n));
+    const Shape shape = ShapeOf(ir::WithDim(like, axis, n));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     for (int i = 0; i < n; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, i));
@@ -161,7 +161,7 @@ class PackKernel : public BackendKernel {
             "].shape = " + ShapeOf(x).ToString());
       }
       TFPLUG_RETURN_IF_ERROR(
-          Copy(run, WithDim(x, axis, 1), Range(y, axis, i, i + 1)));
+          Copy(run, ir::WithDim(x, axis, 1), ir::Range(y, axis, i, i + 1)));
     }
     return absl::OkStatus();
   }
@@ -186,7 +186,7 @@ class UnpackKernel final : public BackendKernel {
           std::to_string(n) + ", got shape " + ShapeOf(x).ToString());
     }
     for (int i = 0; i < n; ++i) {
-      Operand part = WithDimLast(Range(x, axis, i, i + 1), axis);
+      Operand part = ir::WithDimLast(ir::Range(x, axis, i, i + 1), axis);
       --part.rank;
       TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                               run.AllocateOutput(i, ShapeOf(part)));
@@ -199,10 +199,10 @@ class UnpackKernel final : public BackendKernel {
   int64_t axis_ = 0;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ConcatOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   UseHostBackend();
   const uint64_t without_int32 = kCopiedTypes & ~kInt32Type;
   registrar.Add<ConcatKernel>(KernelDef("ConcatV2").HostMemory("axis"), "T",
@@ -218,9 +218,8 @@ inline void ConcatOps(const Registrar& registrar) {
   registrar.Add<OnHost<PackKernel>>(
       KernelDef("Pack").HostMemory("values").HostMemory("output"), "T",
       kInt32Type);
-  registrar.Add<UnpackKernel>(
-      KernelDef("Unpack"), "T",
-      without_int32 & ~internal::SetOf(DataType::kInt64));
+  registrar.Add<UnpackKernel>(KernelDef("Unpack"), "T",
+                              without_int32 & ~kernel::SetOf(DataType::kInt64));
 }
 
 }  // namespace tfplug

@@ -13,7 +13,7 @@
 // Convolutions of two and three dimensions, also dilated, in groups and
 // depthwise, and their gradients.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class ConvKernel : public BackendKernel {
  public:
@@ -147,10 +147,10 @@ class ConvBackpropFilter final : public ConvKernel {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ConvOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"Conv2D", "Conv3D", "DepthwiseConv2dNative"}) {
     registrar.Add<Conv>(KernelDef(op), "T", kFloatTypes);
   }

@@ -16,7 +16,7 @@
 
 // Ops of one Map that do not fit in a table.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class CastKernel final : public BackendKernel {
  public:
@@ -98,9 +98,9 @@ class SelectKernel final : public BackendKernel {
     Operand rows = condition;
     for (int d = rows.rank; d < x.rank; ++d) rows.AddDim(x.dim(d), 0);
     if (condition.rank == 0) rows = BroadcastTo(condition, shape);
-    const Operand a = AsBits(x), b = AsBits(y);
+    const Operand a = ir::AsBits(x), b = ir::AsBits(y);
     TFPLUG_ASSIGN_OR_RETURN(const Operand out, run.AllocateOutput(0, shape));
-    const Operand z = AsBits(out);
+    const Operand z = ir::AsBits(out);
     TFPLUG_ASSIGN_OR_RETURN(
         const Expression select,
         MakeExpression(
@@ -172,11 +172,11 @@ class RangeKernel final : public BackendKernel {
             "start, limit and delta of Range must be scalars, not " +
             x.shape().ToString());
       }
-      VisitStored(x.dtype(), [&](auto tag) {
+      ir::VisitStored(x.dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
         const T value = *static_cast<const T*>(x.data());
         real[i] = static_cast<double>(value);
-        integer[i] = Convert<int64_t>(value);
+        integer[i] = ir::Convert<int64_t>(value);
       });
     }
     if (real[2] == 0) {
@@ -224,7 +224,7 @@ class OneHotKernel final : public BackendKernel {
                             construction.GetAttr<DataType>("TI"));
     Operand bits;
     bits.type = type;
-    const DataType moved = AsBits(bits).type;
+    const DataType moved = ir::AsBits(bits).type;
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         expression_,
@@ -245,14 +245,14 @@ class OneHotKernel final : public BackendKernel {
           "on_value and off_value of OneHot must be scalars, and depth must "
           "be non-negative");
     }
-    const Operand wanted = WithDim(indices, axis, depth);
+    const Operand wanted = ir::WithDim(indices, axis, depth);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(wanted)));
-    return run.launcher().Map(
-        expression_,
-        {wanted, IndexOf(wanted, axis), AsBits(BroadcastTo(on, ShapeOf(y))),
-         AsBits(BroadcastTo(off, ShapeOf(y)))},
-        {AsBits(y)});
+    return run.launcher().Map(expression_,
+                              {wanted, ir::IndexOf(wanted, axis),
+                               ir::AsBits(BroadcastTo(on, ShapeOf(y))),
+                               ir::AsBits(BroadcastTo(off, ShapeOf(y)))},
+                              {ir::AsBits(y)});
   }
 
  private:
@@ -280,7 +280,7 @@ class MatrixBandPartKernel final : public BackendKernel {
           ShapeOf(x).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    const Operand bits = AsBits(x);
+    const Operand bits = ir::AsBits(x);
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         const Expression keep,
@@ -291,20 +291,20 @@ class MatrixBandPartKernel final : public BackendKernel {
                              ((high < 0) | (-diagonal <= high));
                          return Select(inside, v, 0);
                        }));
-    Operand diagonal = IndexOf(x, row);  // row - column
+    Operand diagonal = ir::IndexOf(x, row);  // row - column
     diagonal.stride(row + 1) = -1;
     return run.launcher().Map(
         keep,
-        {bits, diagonal, ScalarOf(kInt64, static_cast<double>(lower), x),
-         ScalarOf(kInt64, static_cast<double>(upper), x)},
-        {AsBits(y)});
+        {bits, diagonal, ir::ScalarOf(kInt64, static_cast<double>(lower), x),
+         ir::ScalarOf(kInt64, static_cast<double>(upper), x)},
+        {ir::AsBits(y)});
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ConvertOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (DataType from : registrar.Supported(kAllTypes)) {
     registrar.Add<CastKernel>(KernelDef("Cast").TypeConstraint("SrcT", {from}),
                               "DstT", kAllTypes);
@@ -320,7 +320,7 @@ inline void ConvertOps(const Registrar& registrar) {
   registrar.Add<RangeKernel>(
       KernelDef("Range").HostMemory("start").HostMemory("limit").HostMemory(
           "delta"),
-      "Tidx", kFloatTypes | SetOf(DataType::kInt64));
+      "Tidx", kFloatTypes | kernel::SetOf(DataType::kInt64));
   registrar.Add<OneHotKernel>(
       KernelDef("OneHot")
           .TypeConstraint<uint8_t, int8_t, int32_t, int64_t>("TI")

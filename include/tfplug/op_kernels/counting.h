@@ -15,7 +15,7 @@
 
 // Ops that count elements: histograms, buckets, positions in sorted rows.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Bincount and DenseBincount: how often each number in [0, size) occurs, or the
 // sum of its weights. A number that is negative or too large is not counted.
@@ -67,12 +67,12 @@ class BincountKernel final : public BackendKernel {
     if (n == 0 || y.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand place,
-        run.launcher().Allocate(DataType::kInt64, DimsOf(x)));
-    Operand row = ScalarOf(DataType::kInt64, 0, x);
-    if (shape.rank() == 2) row = IndexOf(x, 0);
+        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(x)));
+    Operand row = ir::ScalarOf(DataType::kInt64, 0, x);
+    if (shape.rank() == 2) row = ir::IndexOf(x, 0);
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         place_,
-        {x, row, ScalarOf(DataType::kInt64, static_cast<double>(size), x)},
+        {x, row, ir::ScalarOf(DataType::kInt64, static_cast<double>(size), x)},
         {place}));
     const Operand places = Operand::Dense(place.data, place.type, {n});
     TFPLUG_ASSIGN_OR_RETURN(Operand amounts,
@@ -121,7 +121,7 @@ class HistogramKernel final : public BackendKernel {
           range.shape().ToString() + " and " + std::to_string(bins));
     }
     double bounds[2] = {};
-    VisitStored(range.dtype(), [&](auto tag) {
+    ir::VisitStored(range.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (int i = 0; i < 2; ++i) {
         bounds[i] = static_cast<double>(static_cast<const T*>(range.data())[i]);
@@ -139,7 +139,7 @@ class HistogramKernel final : public BackendKernel {
     if (n == 0) return absl::OkStatus();
     const Operand values = Operand::Dense(x.data, x.type, {n});
     const auto scalar = [&](double value) {
-      return ScalarOf(DataType::kDouble, value, values);
+      return ir::ScalarOf(DataType::kDouble, value, values);
     };
     TFPLUG_ASSIGN_OR_RETURN(const Operand places,
                             run.launcher().Allocate(DataType::kInt64, {n}));
@@ -219,7 +219,7 @@ class BoundKernel final : public BackendKernel {
                             construction.GetAttr<DataType>("out_type"));
     const bool is_lower = op == "LowerBound";
     TFPLUG_ASSIGN_OR_RETURN(
-        count_, MakeReduction(
+        count_, primitives::MakeReduction(
                     ReduceKind::kSum, {type, type}, DataType::kInt64,
                     [&](Value sorted, Value value) {
                       return Cast(is_lower ? sorted < value : sorted <= value,
@@ -239,10 +239,10 @@ class BoundKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(values)));
-    return run.launcher().Reduce(
-        count_,
-        {WithDim(sorted, 1, values.dim(1)), WithDim(values, 2, sorted.dim(1))},
-        {y});
+    return run.launcher().Reduce(count_,
+                                 {ir::WithDim(sorted, 1, values.dim(1)),
+                                  ir::WithDim(values, 2, sorted.dim(1))},
+                                 {y});
   }
 
  private:
@@ -297,12 +297,12 @@ class InTopKKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand target,
                             run.launcher().Allocate(x.type, {rows}));
     TFPLUG_RETURN_IF_ERROR(
-        run.launcher().Map(gather_, {targets, WithAxis(x, 1)}, {target}));
+        run.launcher().Map(gather_, {targets, ir::WithAxis(x, 1)}, {target}));
     return run.launcher().Reduce(
         count_,
-        {x, WithDim(target, 1, classes), WithDim(targets, 1, classes),
+        {x, ir::WithDim(target, 1, classes), ir::WithDim(targets, 1, classes),
          k.AddDim(rows, 0).AddDim(classes, 0),
-         ScalarOf(DataType::kInt64, static_cast<double>(classes), x)},
+         ir::ScalarOf(DataType::kInt64, static_cast<double>(classes), x)},
         {y});
   }
 
@@ -311,12 +311,12 @@ class InTopKKernel final : public BackendKernel {
   Reduction count_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void CountingOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
-  constexpr uint64_t kWeights = SetOf(DataType::kInt32, DataType::kInt64,
-                                      DataType::kFloat, DataType::kDouble);
+  using namespace op_kernels_internal;  // NOLINT
+  constexpr uint64_t kWeights = kernel::SetOf(
+      DataType::kInt32, DataType::kInt64, DataType::kFloat, DataType::kDouble);
   registrar.Add<BincountKernel>(KernelDef("Bincount").HostMemory("size"), "T",
                                 kWeights);
   // `size` has the type of the input.
@@ -324,7 +324,7 @@ inline void CountingOps(const Registrar& registrar) {
                                     .TypeConstraint<int32_t, int64_t>("Tidx")
                                     .HostMemory("size"),
                                 "T", kWeights);
-  if (!registrar.Supported(SetOf(DataType::kDouble)).empty()) {
+  if (!registrar.Supported(kernel::SetOf(DataType::kDouble)).empty()) {
     registrar.Add<HistogramKernel>(
         KernelDef("HistogramFixedWidth")
             .TypeConstraint<int32_t, int64_t>("dtype")

@@ -15,7 +15,7 @@
 // CropAndResize and its gradients: boxes of images, resized to one size. A box
 // whose image does not exist is outside; TensorFlow's CPU reports an error.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The images, the crops and the boxes of a run.
 struct Crops {
@@ -96,25 +96,25 @@ inline absl::InlinedVector<Operand, 4> LocationOperands(
       nullptr, DataType::kFloat,
       {crops.boxes, crops.crop_height, crops.crop_width, crops.depth});
   const auto repeat = [&](Operand view, int64_t stride) {
-    return WithoutDims(view)
+    return ir::WithoutDims(view)
         .AddDim(crops.boxes, stride)
         .AddDim(crops.crop_height, 0)
         .AddDim(crops.crop_width, 0)
         .AddDim(crops.depth, 0);
   };
   absl::InlinedVector<Operand, 4> operands = {
-      IndexOf(like, 1), IndexOf(like, 2), IndexOf(like, 3),
+      ir::IndexOf(like, 1), ir::IndexOf(like, 2), ir::IndexOf(like, 3),
       repeat(box_index, 1)};
   for (int64_t i = 0; i < 4; ++i) {
     operands.push_back(repeat(Operand(boxes).Advance(i), 4));
   }
   for (int64_t size : {crops.batch, crops.height, crops.width, crops.depth}) {
     operands.push_back(
-        ScalarOf(DataType::kInt64, static_cast<double>(size), like));
+        ir::ScalarOf(DataType::kInt64, static_cast<double>(size), like));
   }
   for (int64_t size : {crops.crop_height, crops.crop_width}) {
     operands.push_back(
-        ScalarOf(DataType::kFloat, static_cast<double>(size - 1), like));
+        ir::ScalarOf(DataType::kFloat, static_cast<double>(size - 1), like));
   }
   return operands;
 }
@@ -173,7 +173,7 @@ class CropKernel : public BackendKernel {
   }
   // Returns all elements of an image as an axis.
   static Operand AsAxis(const Operand& image, const Crops& crops) {
-    Operand view = WithoutDims(image);
+    Operand view = ir::WithoutDims(image);
     view.axis_size = image.num_elements();
     view.axis_stride = 1;
     return view.AddDim(crops.boxes, 0)
@@ -224,7 +224,7 @@ class CropAndResizeKernel final : public CropKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand index, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(3));
     Crops crops = {};
-    TFPLUG_RETURN_IF_ERROR(CheckImage(DimsOf(image), &crops));
+    TFPLUG_RETURN_IF_ERROR(CheckImage(ir::DimsOf(image), &crops));
     TFPLUG_RETURN_IF_ERROR(CheckBoxes(boxes, index, &crops));
     if (size.size() != 2 || size[0] <= 0 || size[1] <= 0) {
       return absl::InvalidArgumentError(
@@ -308,13 +308,14 @@ class CropGradImageKernel final : public CropKernel {
                               DataType::kInt64, {crops.boxes, crops.crop_height,
                                                  crops.crop_width, 1}));
     TFPLUG_ASSIGN_OR_RETURN(
-        Operand share, run.launcher().Allocate(image.type, DimsOf(gradient)));
+        Operand share,
+        run.launcher().Allocate(image.type, ir::DimsOf(gradient)));
     for (int corner = 0; corner < (is_nearest_ ? 1 : 4); ++corner) {
       const auto launch = [&](const Expression& expression, const Crops& over,
                               const Operand* input, Operand to) {
         auto inputs = LocationOperands(over, boxes, index);
-        inputs.push_back(ScalarOf(DataType::kBool, corner / 2, to));
-        inputs.push_back(ScalarOf(DataType::kBool, corner % 2, to));
+        inputs.push_back(ir::ScalarOf(DataType::kBool, corner / 2, to));
+        inputs.push_back(ir::ScalarOf(DataType::kBool, corner % 2, to));
         if (input != nullptr) inputs.push_back(*input);
         return run.launcher().Map(expression, absl::MakeSpan(inputs),
                                   absl::MakeSpan(&to, 1));
@@ -381,7 +382,7 @@ class CropGradBoxesKernel final : public CropKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand index, GetView(run, 3));
     Crops crops = {};
     TFPLUG_RETURN_IF_ERROR(CheckGradient(gradient, &crops));
-    TFPLUG_RETURN_IF_ERROR(CheckImage(DimsOf(image), &crops));
+    TFPLUG_RETURN_IF_ERROR(CheckImage(ir::DimsOf(image), &crops));
     TFPLUG_RETURN_IF_ERROR(CheckBoxes(boxes, index, &crops));
     TFPLUG_RETURN_IF_ERROR(CheckMatch(gradient, crops));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
@@ -393,7 +394,7 @@ class CropGradBoxesKernel final : public CropKernel {
       inputs.push_back(gradient);
       inputs.push_back(AsAxis(image, crops));
       Operand column =
-          WithoutDims(Range(y, 1, k, k + 1)).AddDim(crops.boxes, 4);
+          ir::WithoutDims(ir::Range(y, 1, k, k + 1)).AddDim(crops.boxes, 4);
       TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(
           sums_[static_cast<size_t>(k)], absl::MakeSpan(inputs),
           absl::MakeSpan(&column, 1)));
@@ -405,10 +406,10 @@ class CropGradBoxesKernel final : public CropKernel {
   std::array<Reduction, 4> sums_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void CropOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<CropAndResizeKernel>(
       KernelDef("CropAndResize").HostMemory("crop_size"), "T", kNumberTypes);
   registrar.Add<CropGradImageKernel>(

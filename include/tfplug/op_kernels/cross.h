@@ -8,7 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Cross: the products of vectors with three elements.
 class CrossKernel final : public BackendKernel {
@@ -35,7 +35,7 @@ class CrossKernel final : public BackendKernel {
     for (int64_t i = 0; i < 3; ++i) {
       const auto at = [&](const Operand& view, int64_t offset) {
         const int64_t k = (i + offset) % 3;
-        return Range(view, view.rank - 1, k, k + 1);
+        return ir::Range(view, view.rank - 1, k, k + 1);
       };
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
           product_, {at(x, 1), at(y, 2), at(x, 2), at(y, 1)}, {at(z, 0)}));
@@ -47,10 +47,11 @@ class CrossKernel final : public BackendKernel {
   Expression product_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void CrossOps(const Registrar& registrar) {
-  registrar.Add<internal::CrossKernel>(KernelDef("Cross"), "T", kNumberTypes);
+  registrar.Add<op_kernels_internal::CrossKernel>(KernelDef("Cross"), "T",
+                                                  kNumberTypes);
 }
 
 }  // namespace tfplug

@@ -12,7 +12,7 @@
 // Ops that TensorFlow's layout optimizer creates: dimensions of one data format
 // such as NHWC, in another one.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class DataFormatKernel : public BackendKernel {
  public:
@@ -96,16 +96,16 @@ class VecPermuteKernel final : public DataFormatKernel {
       const auto at =
           static_cast<int64_t>(from.find(to[static_cast<size_t>(i)]));
       TFPLUG_RETURN_IF_ERROR(
-          Copy(run, Range(x, 0, at, at + 1), Range(y, 0, i, i + 1)));
+          Copy(run, ir::Range(x, 0, at, at + 1), ir::Range(y, 0, i, i + 1)));
     }
     return absl::OkStatus();
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void DataFormatOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<DimMapKernel>(KernelDef("DataFormatDimMap"), "T", kIndexTypes);
   registrar.Add<VecPermuteKernel>(KernelDef("DataFormatVecPermute"), "T",
                                   kIndexTypes);

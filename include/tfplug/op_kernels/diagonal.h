@@ -13,7 +13,7 @@
 // Ops on the diagonals of matrices. A diagonal is a view: its stride is the sum
 // of the strides of rows and columns.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The diagonals [lower, upper] of matrices: diagonal 0 is the main one, those
 // above it are positive. A tensor of several diagonals has a row for each, from
@@ -136,7 +136,7 @@ class MatrixDiagKernel final : public BackendKernel {
           ", one of them exactly, not " + std::to_string(shape.rows) + " and " +
           std::to_string(shape.columns));
     }
-    Shape result(DimsOf(diagonals).first(static_cast<size_t>(batch)));
+    Shape result(ir::DimsOf(diagonals).first(static_cast<size_t>(batch)));
     result.add_dim(shape.rows);
     result.add_dim(shape.columns);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, result));
@@ -178,7 +178,7 @@ class MatrixDiagKernel final : public BackendKernel {
 
   // Returns the shape of the diagonals of `x`.
   static Shape PartShape(const Operand& x, const Diagonals& shape) {
-    Shape part(DimsOf(x).first(static_cast<size_t>(x.rank) - 2));
+    Shape part(ir::DimsOf(x).first(static_cast<size_t>(x.rank) - 2));
     if (shape.count() > 1) part.add_dim(shape.count());
     part.add_dim(shape.max_length());
     return part;
@@ -191,19 +191,19 @@ class MatrixDiagKernel final : public BackendKernel {
     if (shape.count() > 1) {
       const int dim = diagonals.rank - 2;
       diagonals.Advance((shape.upper - d) * diagonals.stride(dim));
-      diagonals = WithDimLast(diagonals, dim);
+      diagonals = ir::WithDimLast(diagonals, dim);
       --diagonals.rank;
     }
     const int last = diagonals.rank - 1;
     const int64_t length = shape.Length(d);
     const bool is_left = (d >= 0 && left_above_) || (d <= 0 && left_below_);
     const int64_t begin = is_left ? 0 : diagonals.dim(last) - length;
-    return Range(diagonals, last, begin, begin + length);
+    return ir::Range(diagonals, last, begin, begin + length);
   }
 
   // Sets all elements to the op's padding value, input `i` if there is one.
   absl::Status SetPadding(OpRun& run, int i, const Operand& to) const {
-    if (!has_k_) return Fill(run, AsBits(to), 0);
+    if (!has_k_) return Fill(run, ir::AsBits(to), 0);
     TFPLUG_ASSIGN_OR_RETURN(Operand value, GetView(run, i));
     // TensorFlow's CPU accepts a vector for MatrixDiagPart.
     if (value.num_elements() != 1 || (value.rank != 0 && i != 2)) {
@@ -231,7 +231,7 @@ class DiagKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     const int half = is_part_ ? x.rank / 2 : x.rank;
-    Shape shape(DimsOf(x).first(static_cast<size_t>(half)));
+    Shape shape(ir::DimsOf(x).first(static_cast<size_t>(half)));
     const int64_t n = shape.num_elements();
     if (is_part_) {
       bool fits = x.rank > 0 && x.rank % 2 == 0;
@@ -249,7 +249,7 @@ class DiagKernel final : public BackendKernel {
       for (int d = 0; d < half; ++d) shape.add_dim(x.dim(d));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    if (!is_part_) TFPLUG_RETURN_IF_ERROR(Fill(run, AsBits(y), 0));
+    if (!is_part_) TFPLUG_RETURN_IF_ERROR(Fill(run, ir::AsBits(y), 0));
     const Operand& large = is_part_ ? x : y;
     const Operand& small = is_part_ ? y : x;
     const Operand diagonal = DiagonalOf(
@@ -262,10 +262,10 @@ class DiagKernel final : public BackendKernel {
   bool is_part_ = false;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void DiagonalOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"MatrixDiag", "MatrixDiagPart", "MatrixSetDiag"}) {
     registrar.Add<MatrixDiagKernel>(KernelDef(op), "T", kMovedTypes);
   }

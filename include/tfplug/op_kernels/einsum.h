@@ -14,7 +14,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Sums products of the elements with equal indices for equal labels. Sorting
 // the dimensions by their role turns this into a matrix product.
@@ -28,7 +28,7 @@ class EinsumKernel final : public BackendKernel {
                             construction.GetAttr<DataType>("T"));
     const DataType part = PartType(type);
     TFPLUG_ASSIGN_OR_RETURN(sum_,
-                            MakeReduction(
+                            primitives::MakeReduction(
                                 ReduceKind::kSum, {part}, ComputeType(part),
                                 [](Value x) { return x; }, part));
     return IsComplex(type) ? complex_.Init(type) : absl::OkStatus();
@@ -256,10 +256,10 @@ class EinsumKernel final : public BackendKernel {
   ComplexProduct complex_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void EinsumOps(const Registrar& registrar) {
-  registrar.Add<internal::EinsumKernel>(
+  registrar.Add<op_kernels_internal::EinsumKernel>(
       KernelDef("Einsum"), "T", kFloatTypes | kIndexTypes | kComplexTypes);
 }
 

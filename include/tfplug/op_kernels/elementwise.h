@@ -71,13 +71,13 @@ class Formula {
   Value (*two_and_attr_)(Value, Value, double) = nullptr;
 };
 
-namespace internal {
+namespace op_kernels_internal {
 template <class O, class = void>
 inline constexpr bool kHasTypesOfT = false;
 template <class O>
 inline constexpr bool kHasTypesOfT<O, std::void_t<typename O::TypesOf_T>> =
     true;
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // The shapes that the inputs of an element-wise op may have.
 enum class Shapes {
@@ -106,7 +106,8 @@ template <class O, class F>
 ElementwiseOp Elementwise(F formula, const char* attr = nullptr,
                           Shapes shapes = Shapes::kBroadcast) {
   uint64_t types = 0;
-  if constexpr (internal::kHasTypesOfT<O>) types = O::TypesOf_T::kSet;
+  if constexpr (op_kernels_internal::kHasTypesOfT<O>)
+    types = O::TypesOf_T::kSet;
   return {O::kName, types, formula, attr, shapes};
 }
 template <class O, class F>
@@ -148,7 +149,7 @@ inline Operand BroadcastTo(const Operand& view, const Shape& shape) {
   return result;
 }
 
-namespace internal {
+namespace op_kernels_internal {
 
 // Runs Map for dense tensors that broadcast to `shape`, which the outputs have.
 // Changes the inputs.
@@ -161,7 +162,7 @@ inline absl::Status MapTensors(Launcher& launcher, const Expression& expression,
     FlatOperands flat{shape.num_elements(), 0, {addresses.data(), count}};
     size_t k = 0;
     for (; k < inputs.size(); ++k) {
-      if (DimsOf(inputs[k]) != shape.dims()) {
+      if (ir::DimsOf(inputs[k]) != shape.dims()) {
         if (inputs[k].num_elements() != 1) break;
         flat.repeated |= uint64_t{1} << k;
       }
@@ -291,7 +292,7 @@ class ElementwiseKernel : public BackendKernel {
 // Whether the op's output is a bool, whatever the attribute T.
 inline bool GivesBool(const ElementwiseOp& op) {
   constexpr DataType kType = DataType::kFloat;
-  if ((op.types & SetOf(kType)) == 0) return false;  // of bits
+  if ((op.types & kernel::SetOf(kType)) == 0) return false;  // of bits
   ExpressionBuilder builder;
   std::vector<Value> x;
   for (int i = 0; i < op.formula.arity(); ++i)
@@ -299,24 +300,25 @@ inline bool GivesBool(const ElementwiseOp& op) {
   return op.formula(x, 0).type() == DataType::kBool;
 }
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // Registers the ops of a table.
 inline void AddElementwiseOps(const Registrar& registrar,
                               const std::vector<ElementwiseOp>& table) {
   for (const ElementwiseOp& op : table) {
-    internal::ElementwiseTable().push_back(op);
+    op_kernels_internal::ElementwiseTable().push_back(op);
     if (op.types == 0) {
-      registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name));
-      registrar.AddFusable({op.name, internal::SetOf(DataType::kBool), nullptr,
+      registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name));
+      registrar.AddFusable({op.name, kernel::SetOf(DataType::kBool), nullptr,
                             nullptr, false, true});
       continue;
     }
     uint64_t types = op.types & kAllTypes;
     if (HasHostKernel(op.name)) types &= ~kInt32Type;
-    registrar.AddFusable(
-        {op.name, types, "T", op.attr, false, internal::GivesBool(op)});
-    registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name), "T", types);
+    registrar.AddFusable({op.name, types, "T", op.attr, false,
+                          op_kernels_internal::GivesBool(op)});
+    registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name),
+                                                          "T", types);
   }
 }
 

@@ -15,7 +15,7 @@
 // Fourier transforms of the last dimensions: one to three, or as many as the
 // axes of FFTND and its relatives. Each dimension is transformed in turn.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class FourierKernel final : public BackendKernel {
  public:
@@ -52,7 +52,7 @@ class FourierKernel final : public BackendKernel {
     TFPLUG_RETURN_IF_ERROR(Load(run, x, data, sizes.first));
     for (int d = sizes.first; d < x.rank; ++d) {
       // The dimension becomes the last one, then returns to its place.
-      const Operand moved = WithDimLast(data, d);
+      const Operand moved = ir::WithDimLast(data, d);
       TFPLUG_ASSIGN_OR_RETURN(const Operand line,
                               NewComplex(run, type_, ShapeOf(moved)));
       TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
@@ -62,7 +62,8 @@ class FourierKernel final : public BackendKernel {
           rows_.Transform(run, Operand::Dense(line.data, line.type,
                                               {line.num_elements() / n, n})));
       TFPLUG_RETURN_IF_ERROR(CopyComplex(
-          run, Operand::Dense(result.data, line.type, DimsOf(moved)), moved));
+          run, Operand::Dense(result.data, line.type, ir::DimsOf(moved)),
+          moved));
     }
     return Store(run, data, y, sizes.first);
   }
@@ -137,7 +138,7 @@ class FourierKernel final : public BackendKernel {
     const int64_t n = data.dim(last);
     for (int d = first; d <= last; ++d) {
       const int64_t count = to_real_ && d == last ? n / 2 + 1 : data.dim(d);
-      x = Range(x, d, 0, count);
+      x = ir::Range(x, d, 0, count);
     }
     if (from_real_) {
       TFPLUG_RETURN_IF_ERROR(Copy(run, x, PartOf(data, 0)));
@@ -145,7 +146,7 @@ class FourierKernel final : public BackendKernel {
     }
     if (!to_real_) return CopyComplex(run, x, data);
     TFPLUG_RETURN_IF_ERROR(
-        CopyComplex(run, x, Range(data, last, 0, n / 2 + 1)));
+        CopyComplex(run, x, ir::Range(data, last, 0, n / 2 + 1)));
     const int64_t rest = n - (n / 2 + 1);
     if (rest == 0) return absl::OkStatus();
     return LoadConjugates(run, x, data, first, last, rest);
@@ -158,19 +159,19 @@ class FourierKernel final : public BackendKernel {
                               int first, int last, int64_t rest) const {
     const int64_t n = data.dim(last);
     for (int zeros = 0; zeros < 1 << (last - first); ++zeros) {
-      Operand from = Range(x, last, 1, 1 + rest);
+      Operand from = ir::Range(x, last, 1, 1 + rest);
       from.Advance((rest - 1) * from.stride(last));
       from.stride(last) = -from.stride(last);
-      Operand to = Range(data, last, n - rest, n);
+      Operand to = ir::Range(data, last, n - rest, n);
       for (int d = first; d < last; ++d) {
         if ((zeros >> (d - first) & 1) != 0) {
-          from = Range(from, d, 0, 1);
-          to = Range(to, d, 0, 1);
+          from = ir::Range(from, d, 0, 1);
+          to = ir::Range(to, d, 0, 1);
         } else {
-          from = Range(from, d, 1, x.dim(d));
+          from = ir::Range(from, d, 1, x.dim(d));
           from.Advance((from.dim(d) - 1) * from.stride(d));
           from.stride(d) = -from.stride(d);
-          to = Range(to, d, 1, data.dim(d));
+          to = ir::Range(to, d, 1, data.dim(d));
         }
       }
       if (to.num_elements() == 0) continue;
@@ -185,13 +186,13 @@ class FourierKernel final : public BackendKernel {
                      int first) const {
     Operand from = data;
     const int last = from.rank - 1;
-    if (from_real_) from = Range(from, last, 0, y.dim(last));
+    if (from_real_) from = ir::Range(from, last, 0, y.dim(last));
     const Operand source = to_real_ ? PartOf(from, 0) : RealView(from);
     if (!is_inverse_) return Copy(run, source, RealView(y));
     double n = 1;
     for (int d = first; d <= last; ++d) n *= static_cast<double>(data.dim(d));
     return run.launcher().Map(
-        scale_, {source, ScalarOf(source.type, n, source)}, {RealView(y)});
+        scale_, {source, ir::ScalarOf(source.type, n, source)}, {RealView(y)});
   }
 
   int rank_ = 0;
@@ -202,12 +203,12 @@ class FourierKernel final : public BackendKernel {
   Expression scale_, negate_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void FourierOps(const Registrar& registrar) {
-  using internal::FourierKernel;
+  using op_kernels_internal::FourierKernel;
   for (const DataType type : registrar.Supported(kComplexTypes)) {
-    const DataType part = internal::PartType(type);
+    const DataType part = op_kernels_internal::PartType(type);
     for (const std::string dims : {"", "2D", "3D", "ND"}) {
       const auto def = [&](const char* op, bool takes_length) {
         KernelDef kernel =

@@ -15,7 +15,7 @@
 // a small size is a matrix product, for which devices are fast; a larger one is
 // split into two of its factors (Cooley and Tukey, 1965). A prime size is one
 // product.
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // Returns a view with one more dimension, of the two parts. A real view stays
 // the same.
@@ -100,9 +100,9 @@ class FourierRows {
                             run.launcher().Allocate(part, {n, 2, n, 2}));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         matrix_,
-        {IndexOf(matrix, 0), IndexOf(matrix, 1), IndexOf(matrix, 2),
-         IndexOf(matrix, 3),
-         ScalarOf(DataType::kInt64, static_cast<double>(n), matrix)},
+        {ir::IndexOf(matrix, 0), ir::IndexOf(matrix, 1), ir::IndexOf(matrix, 2),
+         ir::IndexOf(matrix, 3),
+         ir::ScalarOf(DataType::kInt64, static_cast<double>(n), matrix)},
         {matrix}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             NewComplex(run, type_, {count, n}));
@@ -125,24 +125,25 @@ class FourierRows {
     TFPLUG_ASSIGN_OR_RETURN(const Operand by_j2,
                             NewComplex(run, type_, {count, b, a}));
     TFPLUG_RETURN_IF_ERROR(
-        CopyComplex(run, WithDimLast(dense(rows, a, b), 1), by_j2));
+        CopyComplex(run, ir::WithDimLast(dense(rows, a, b), 1), by_j2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand outer,
                             Transform(run, flat(by_j2, a)));
     // [j2, k1] becomes [k1, j2].
     TFPLUG_ASSIGN_OR_RETURN(const Operand by_k1,
                             NewComplex(run, type_, {count, a, b}));
-    const Operand from = WithDimLast(dense(outer, b, a), 1);
+    const Operand from = ir::WithDimLast(dense(outer, b, a), 1);
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         twiddle_,
-        {PartOf(from, 0), PartOf(from, 1), IndexOf(by_k1, 1), IndexOf(by_k1, 2),
-         ScalarOf(DataType::kInt64, static_cast<double>(a * b), by_k1)},
+        {PartOf(from, 0), PartOf(from, 1), ir::IndexOf(by_k1, 1),
+         ir::IndexOf(by_k1, 2),
+         ir::ScalarOf(DataType::kInt64, static_cast<double>(a * b), by_k1)},
         {PartOf(by_k1, 0), PartOf(by_k1, 1)}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand inner,
                             Transform(run, flat(by_k1, b)));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             NewComplex(run, type_, {count, b, a}));
     TFPLUG_RETURN_IF_ERROR(
-        CopyComplex(run, WithDimLast(dense(inner, a, b), 1), y));
+        CopyComplex(run, ir::WithDimLast(dense(inner, a, b), 1), y));
     return flat(y, a * b);
   }
 
@@ -150,7 +151,7 @@ class FourierRows {
   Expression matrix_, twiddle_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 // _FusedConv2D, _FusedDepthwiseConv2dNative and _FusedMatMul, which only graph
 // passes create (passes/fusion.h).
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The attribute fused_ops: an optional BiasAdd or (inference) FusedBatchNorm,
 // followed by an optional activation.
@@ -100,7 +100,7 @@ class FusedOpsAttr {
     return run.launcher().Map(
         fold_,
         {vectors[0], vectors[1], vectors[2], vectors[3],
-         ScalarOf(DataType::kFloat, epsilon_, vectors[0])},
+         ir::ScalarOf(DataType::kFloat, epsilon_, vectors[0])},
         {arguments.scale, arguments.shift});
   }
 
@@ -182,10 +182,10 @@ class FusedMatMul final : public MatMulKernel {
   FusedOpsAttr fused_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void FusedOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"_FusedConv2D", "_FusedDepthwiseConv2dNative"}) {
     registrar.Add<FusedConv>(KernelDef(op), "T", kFloatTypes);
   }

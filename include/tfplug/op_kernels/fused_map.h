@@ -17,12 +17,13 @@ namespace tfplug {
 // kernels: with this family in the list, the device's graphs are fused.
 inline void FusedMapOps(const Registrar& registrar) {
   RegisterOp(FusedMapOp());
-  registrar.Add<internal::FusedMapKernel>(KernelDef(kFusedMapOp));
+  registrar.Add<op_kernels_internal::FusedMapKernel>(KernelDef(kFusedMapOp));
   RegisterOp(FusedReduceOp());
-  registrar.Add<internal::FusedReduceKernel>(
+  registrar.Add<op_kernels_internal::FusedReduceKernel>(
       KernelDef(kFusedReduceOp).HostMemory("axes"));
   RegisterOp(FusedMatMulOp());
-  registrar.Add<internal::FusedMatMulKernel>(KernelDef(kFusedMatMulOp));
+  registrar.Add<op_kernels_internal::FusedMatMulKernel>(
+      KernelDef(kFusedMatMulOp));
 }
 
 }  // namespace tfplug

@@ -19,7 +19,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The op of a cluster of element-wise ops: one Map, or, if the outputs turn out
 // to have different shapes, one for each of them.
@@ -131,7 +131,7 @@ class FusedMapKernel : public BackendKernel {
   std::vector<std::vector<int>> candidates_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

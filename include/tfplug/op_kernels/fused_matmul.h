@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The op of a matrix product and the element-wise ops after it: one MatMulMap,
 // or, if the outputs turn out to have other shapes than the product, a MatMul
@@ -77,7 +77,7 @@ class FusedMatMulKernel final : public FusedMapKernel {
   DataType type_{};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

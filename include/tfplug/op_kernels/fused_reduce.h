@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The op of a reduction and the element-wise ops before and after it: one
 // Reduce, or, if the outputs turn out to have other shapes than the result of
@@ -111,7 +111,7 @@ class FusedReduceKernel final : public FusedMapKernel {
   Reduction alone_, fused_;  // without and with the ops after it
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -8,19 +8,20 @@
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/primitives/memo.h"
 
 #pragma GCC visibility push(hidden)
 
 // Ops that read elements at indices. An index out of range reads 0, as on
 // TensorFlow's GPUs: a device cannot raise an error on the host.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Returns the expression that reads an element of an axis at an index.
 inline absl::StatusOr<const Expression*> GatherExpression(DataType index,
                                                           DataType element) {
-  static Memo<Expression> memo;
-  return memo.Get(KeyOf(index, element), [&] {
+  static primitives::Memo<Expression> memo;
+  return memo.Get(primitives::KeyOf(index, element), [&] {
     ExpressionBuilder builder;
     const Value at = Cast(builder.Input(index), DataType::kInt64);
     builder.Output(builder.Element(builder.AxisInput(element), at), element);
@@ -71,7 +72,7 @@ class GatherKernel : public BackendKernel {
       }
     }
     // [batch..., outer..., index..., inner...]
-    Operand at = indices, from = WithAxis(x, axis);
+    Operand at = indices, from = ir::WithAxis(x, axis);
     const Operand elements = from;
     at.rank = from.rank = 0;
     const auto add = [&](int64_t size, int64_t at_stride, int64_t stride) {
@@ -90,8 +91,8 @@ class GatherKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(from)));
     TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
-                            GatherExpression(at.type, AsBits(from).type));
-    return run.launcher().Map(*gather, {at, AsBits(from)}, {AsBits(y)});
+                            GatherExpression(at.type, ir::AsBits(from).type));
+    return run.launcher().Map(*gather, {at, ir::AsBits(from)}, {ir::AsBits(y)});
   }
 
  private:
@@ -120,12 +121,12 @@ inline absl::StatusOr<Operand> FlattenIndices(OpRun& run,
     Operand coordinate = first;
     inputs.push_back(coordinate.Advance(k * indices.stride(first.rank)));
     inputs.push_back(
-        ScalarOf(kInt64, static_cast<double>(shape.dim(k)), first));
+        ir::ScalarOf(kInt64, static_cast<double>(shape.dim(k)), first));
   }
   builder.Output(Select(is_valid, flat, -1), kInt64);
   TFPLUG_ASSIGN_OR_RETURN(const Expression flatten, std::move(builder).Build());
   TFPLUG_ASSIGN_OR_RETURN(Operand result,
-                          run.launcher().Allocate(kInt64, DimsOf(first)));
+                          run.launcher().Allocate(kInt64, ir::DimsOf(first)));
   Operand out = result;
   TFPLUG_RETURN_IF_ERROR(run.launcher().Map(flatten, absl::MakeSpan(inputs),
                                             absl::MakeSpan(&out, 1)));
@@ -172,7 +173,8 @@ class GatherNdKernel : public BackendKernel {
           "Requested more than 0 entries, but params is empty: " +
           ShapeOf(x).ToString());
     }
-    Shape shape(DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
+    Shape shape(
+        ir::DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
     for (int d = depth; d < x.rank; ++d) shape.add_dim(x.dim(d));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     TFPLUG_ASSIGN_OR_RETURN(const Operand at,
@@ -180,19 +182,19 @@ class GatherNdKernel : public BackendKernel {
     const Operand slices = AsSlices(x, depth);
     const int64_t n = at.num_elements(), size = slices.dim(1);
     const Operand flat = Operand::Dense(at.data, at.type, {n});
-    const Operand from = WithDim(WithAxis(slices, 0), 0, n);
+    const Operand from = ir::WithDim(ir::WithAxis(slices, 0), 0, n);
     TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
-                            GatherExpression(at.type, AsBits(x).type));
+                            GatherExpression(at.type, ir::AsBits(x).type));
     return run.launcher().Map(
-        *gather, {WithDim(flat, 1, size), AsBits(from)},
-        {AsBits(Operand::Dense(y.data, y.type, {n, size}))});
+        *gather, {ir::WithDim(flat, 1, size), ir::AsBits(from)},
+        {ir::AsBits(Operand::Dense(y.data, y.type, {n, size}))});
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void GatherOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   const auto indexed = [](const char* op) {
     return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
   };

@@ -18,7 +18,7 @@
 // can update a variable; there, Python computes new states on a copy in host
 // memory (base/internal/python_updates.h).
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // RngReadAndSkip, whose output is the old state, and RngSkip: advance the
 // counter.
@@ -69,13 +69,13 @@ class SkipKernel final : public BackendKernel {
     state.type = DataType::kUint64;
     TFPLUG_ASSIGN_OR_RETURN(Operand old, AllocateOld(run));
     TFPLUG_RETURN_IF_ERROR(
-        run.launcher().Map(copy_, {Range(state, 0, 0, kStateSize)}, {old}));
+        run.launcher().Map(copy_, {ir::Range(state, 0, 0, kStateSize)}, {old}));
     return run.launcher().Map(
         skip_,
-        {Range(old, 0, 0, 1), Range(old, 0, 1, 2),
+        {ir::Range(old, 0, 0, 1), ir::Range(old, 0, 1, 2),
          Operand::Scalar(DataType::kUint64, numbers * kBlocksPerNumber)
              .AddDim(1, 0)},
-        {Range(state, 0, 0, 1), Range(state, 0, 1, 2)});
+        {ir::Range(state, 0, 0, 1), ir::Range(state, 0, 1, 2)});
   }
 
  private:
@@ -118,17 +118,17 @@ class SkipKernel final : public BackendKernel {
   Expression copy_, skip_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void GeneratorOps(const Registrar& registrar) {
-  registrar.Add<internal::SkipKernel>(KernelDef("RngReadAndSkip")
-                                          .HostMemory("resource")
-                                          .HostMemory("alg")
-                                          .HostMemory("delta"));
-  registrar.Add<internal::SkipKernel>(KernelDef("RngSkip")
-                                          .HostMemory("resource")
-                                          .HostMemory("algorithm")
-                                          .HostMemory("delta"));
+  registrar.Add<op_kernels_internal::SkipKernel>(KernelDef("RngReadAndSkip")
+                                                     .HostMemory("resource")
+                                                     .HostMemory("alg")
+                                                     .HostMemory("delta"));
+  registrar.Add<op_kernels_internal::SkipKernel>(KernelDef("RngSkip")
+                                                     .HostMemory("resource")
+                                                     .HostMemory("algorithm")
+                                                     .HostMemory("delta"));
 }
 
 }  // namespace tfplug

@@ -16,7 +16,7 @@
 // StringToHashBucketFast, of which keras.layers.Hashing consists, by one op on
 // the device of the integers.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Fingerprint64 of FarmHash (https://github.com/google/farmhash), which
 // StringToHashBucketFast uses, for texts of up to 32 bytes.
@@ -139,10 +139,10 @@ class HashBucketKernel final : public HostKernel {
   uint64_t buckets_ = 1;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void HashOps(const Registrar& registrar) {
-  registrar.Add<internal::HashBucketKernel>(
+  registrar.Add<op_kernels_internal::HashBucketKernel>(
       KernelDef("_TensorToHashBucketFast"), "T", kIntegerTypes);
 }
 

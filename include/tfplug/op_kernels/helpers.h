@@ -13,7 +13,7 @@
 #pragma GCC visibility push(hidden)
 
 // Checks and views that several families of ops share.
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // Returns the index of a dimension; a negative one counts from the end.
 inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
@@ -53,7 +53,7 @@ inline absl::StatusOr<Shape> GetShape(OpRun& run, int i) {
   return ToShape(sizes);
 }
 
-inline Shape ShapeOf(const Operand& view) { return Shape(DimsOf(view)); }
+inline Shape ShapeOf(const Operand& view) { return Shape(ir::DimsOf(view)); }
 
 // Returns input `i` as a dense view.
 inline absl::StatusOr<Operand> GetView(OpRun& run, int i) {
@@ -84,10 +84,10 @@ inline Operand AsParts(const Operand& rows) {
                         {rows.dim(0), 2 * rows.dim(1)});
 }
 inline absl::Status Fill(OpRun& run, const Operand& to, double value) {
-  return Fill(run.launcher(), to, value);
+  return primitives::Fill(run.launcher(), to, value);
 }
 inline absl::Status Copy(OpRun& run, const Operand& from, const Operand& to) {
-  return Copy(run.launcher(), from, to);
+  return primitives::Copy(run.launcher(), from, to);
 }
 
 // Returns memory for the sums that `output` shall hold: a temporary array if
@@ -96,18 +96,18 @@ inline absl::Status Copy(OpRun& run, const Operand& from, const Operand& to) {
 inline absl::StatusOr<Operand> AllocateSums(OpRun& run, const Operand& output) {
   const DataType type = ComputeType(output.type);
   if (type == output.type) return output;
-  return run.launcher().Allocate(type, DimsOf(output));
+  return run.launcher().Allocate(type, ir::DimsOf(output));
 }
 // Copies elements to a view of another type, unless both are the same memory.
 inline absl::Status Convert(OpRun& run, const Operand& from,
                             const Operand& to) {
   if (from.data == to.data) return absl::OkStatus();
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const convert,
-                          ConversionOf(from.type, to.type));
+                          primitives::ConversionOf(from.type, to.type));
   return run.launcher().Map(*convert, {from}, {to});
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

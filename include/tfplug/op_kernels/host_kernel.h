@@ -68,12 +68,13 @@ class HostKernel : public AsyncKernel {
     }
   };
 
-  absl::Status Enqueue(const internal::HostAccess& host, void* stream,
-                       const std::shared_ptr<Work>& work) const;
+  absl::Status Enqueue(const op_kernels_internal::HostAccess& host,
+                       void* stream, const std::shared_ptr<Work>& work) const;
 };
 
 inline absl::Status HostKernel::ComputeAsync(AsyncRun& run) {
-  const internal::RegisteredBackend& backend = internal::registered_backend;
+  const op_kernels_internal::RegisteredBackend& backend =
+      op_kernels_internal::registered_backend;
   if (backend.host_access == nullptr) {
     return absl::UnimplementedError(
         "this op computes on the host, for which the stream of the backend "
@@ -105,7 +106,7 @@ inline absl::Status HostKernel::ComputeAsync(AsyncRun& run) {
 }
 
 inline absl::Status HostKernel::Enqueue(
-    const internal::HostAccess& host, void* stream,
+    const op_kernels_internal::HostAccess& host, void* stream,
     const std::shared_ptr<Work>& work) const {
   const size_t n = work->inputs.size();
   for (size_t i = 0; i < n; ++i) {

@@ -11,7 +11,7 @@
 
 // Ops whose output is the memory of the input, a copy of it, or new memory.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Bitcast: the same memory as another type. A dimension is added or removed if
 // the sizes of the types differ.
@@ -73,10 +73,10 @@ class EmptyKernel final : public BackendKernel {
   bool is_zero_ = false;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void IdentityOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<BitcastKernel>(KernelDef("Bitcast"));
   for (const char* op : {"DeepCopy", "Snapshot"}) {
     registrar.Add<CopyKernel>(KernelDef(op), "T", kCopiedTypes);

@@ -70,13 +70,15 @@ class LateHostKernel : public AsyncKernel {
     }
   };
 
-  absl::Status CopyOutputs(const internal::HostAccess& host, void* stream,
+  absl::Status CopyOutputs(const op_kernels_internal::HostAccess& host,
+                           void* stream,
                            const std::shared_ptr<Work>& work) const;
 };
 
 inline absl::Status LateHostKernel::ComputeAsync(AsyncRun& run) {
-  const internal::RegisteredBackend& backend = internal::registered_backend;
-  const internal::HostAccess* const host = backend.host_access;
+  const op_kernels_internal::RegisteredBackend& backend =
+      op_kernels_internal::registered_backend;
+  const op_kernels_internal::HostAccess* const host = backend.host_access;
   if (host == nullptr) {
     return absl::UnimplementedError(
         "this op computes on the host, for which the stream of the backend "
@@ -105,7 +107,7 @@ inline absl::Status LateHostKernel::ComputeAsync(AsyncRun& run) {
           stream, work->inputs[static_cast<size_t>(i)].data, tensor.memory()));
     }
     return host->run(stream, [this, host, stream, work] {
-      internal::Continuations::Add([this, host, stream, work] {
+      op_kernels_internal::Continuations::Add([this, host, stream, work] {
         absl::Status computed = Compute(work->inputs, work->outputs);
         if (computed.ok()) computed = CopyOutputs(*host, stream, work);
         if (!computed.ok()) work->Finish(computed);
@@ -121,7 +123,7 @@ inline absl::Status LateHostKernel::ComputeAsync(AsyncRun& run) {
 }
 
 inline absl::Status LateHostKernel::CopyOutputs(
-    const internal::HostAccess& host, void* stream,
+    const op_kernels_internal::HostAccess& host, void* stream,
     const std::shared_ptr<Work>& work) const {
   int i = 0;
   for (const HostArray& array : work->outputs.arrays()) {

@@ -23,7 +23,7 @@
 // Linear algebra, which Eigen computes on the host, as TensorFlow's CPU does.
 // This header needs Eigen and is therefore not in all.h.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 [[gnu::cold, gnu::noinline]] inline absl::Status NotInvertible() {
   return absl::InvalidArgumentError("Input matrix is not invertible.");
@@ -234,11 +234,12 @@ struct LuOp : MatrixOp {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void LinalgOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
-  constexpr uint64_t kTypes = SetOf(DataType::kFloat, DataType::kDouble);
+  using namespace op_kernels_internal;  // NOLINT
+  constexpr uint64_t kTypes =
+      kernel::SetOf(DataType::kFloat, DataType::kDouble);
   registrar.Add<MatrixKernel<CholeskyOp>>(KernelDef("Cholesky"), "T", kTypes);
   registrar.Add<MatrixKernel<InverseOp>>(KernelDef("MatrixInverse"), "T",
                                          kTypes);

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Division that rounds down, its remainder, and division that rounds to 0.
 // TensorFlow rounds a quotient of 16 bits before it makes it an integer.
@@ -45,7 +45,7 @@ inline Value ReciprocalGradient(Value y, Value dy) {
 
 inline Value RoundToEven(Value x) { return IsFloat(x.type()) ? Rint(x) : x; }
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // Arithmetic, functions, comparisons, logic and bits: MathOps registers them.
 inline std::vector<ElementwiseOp> MathTable() {
@@ -60,11 +60,11 @@ inline std::vector<ElementwiseOp> MathTable() {
           [](V x, V y) { return Select(y == 0, y, x * y); }),
       Elementwise<ops::Div>([](V x, V y) { return x / y; }),
       Elementwise<ops::RealDiv>([](V x, V y) { return x / y; }),
-      Elementwise<ops::TruncateDiv>(internal::TruncateDivide),
+      Elementwise<ops::TruncateDiv>(op_kernels_internal::TruncateDivide),
       Elementwise<ops::DivNoNan>(
           [](V x, V y) { return Select(y == 0, y, x / y); }),
-      Elementwise<ops::FloorDiv>(internal::FloorDivide),
-      Elementwise<ops::FloorMod>(internal::FloorRemainder),
+      Elementwise<ops::FloorDiv>(op_kernels_internal::FloorDivide),
+      Elementwise<ops::FloorMod>(op_kernels_internal::FloorRemainder),
       Elementwise<ops::Mod>([](V x, V y) { return x % y; }),
       Elementwise<ops::TruncateMod>([](V x, V y) { return x % y; }),
       Elementwise<ops::Maximum>([](V x, V y) { return Max(x, y); }),
@@ -85,9 +85,9 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Square>([](V x) { return Square(x); }),
       Elementwise<ops::Reciprocal>([](V x) { return Reciprocal(x); }),
       Elementwise<ops::Inv>([](V x) { return Reciprocal(x); }),
-      Elementwise<ops::ReciprocalGrad>(internal::ReciprocalGradient,
+      Elementwise<ops::ReciprocalGrad>(op_kernels_internal::ReciprocalGradient,
                                        Shapes::kEqualSizes),
-      Elementwise<ops::InvGrad>(internal::ReciprocalGradient,
+      Elementwise<ops::InvGrad>(op_kernels_internal::ReciprocalGradient,
                                 Shapes::kEqualSizes),
       // ---- Functions -------------------------------------------------------
       Elementwise<ops::Sqrt>([](V x) { return Sqrt(x); }),
@@ -135,7 +135,7 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Floor>([](V x) { return Floor(x); }),
       Elementwise<ops::Ceil>([](V x) { return Ceil(x); }),
       Elementwise<ops::Rint>([](V x) { return Rint(x); }),
-      Elementwise<ops::Round>(internal::RoundToEven),
+      Elementwise<ops::Round>(op_kernels_internal::RoundToEven),
       // ---- Comparisons and selection
       // -----------------------------------------
       Elementwise<ops::Equal>([](V x, V y) { return x == y; }),
@@ -163,9 +163,9 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::BitwiseXor>([](V x, V y) { return x ^ y; }),
       Elementwise<ops::Invert>([](V x) { return ~x; }),
       Elementwise<ops::LeftShift>(
-          [](V x, V y) { return x << internal::ShiftOf(x, y); }),
+          [](V x, V y) { return x << op_kernels_internal::ShiftOf(x, y); }),
       Elementwise<ops::RightShift>(
-          [](V x, V y) { return x >> internal::ShiftOf(x, y); }),
+          [](V x, V y) { return x >> op_kernels_internal::ShiftOf(x, y); }),
       // ---- Constants -------------------------------------------------------
       Elementwise<ops::ZerosLike>([](V x) { return x.Like(0); }),
       Elementwise<ops::OnesLike>([](V x) { return x.Like(1); }),
@@ -176,13 +176,13 @@ inline void MathOps(const Registrar& registrar) {
   AddElementwiseOps(registrar, MathTable());
   // TensorFlow's kernels for int32 expect x in device memory, where other
   // kernels do not leave it.
-  internal::UseHostBackend();
+  op_kernels_internal::UseHostBackend();
   for (const char* op : {"ZerosLike", "OnesLike"}) {
-    registrar.Add<OnHost<internal::ElementwiseKernel>>(
+    registrar.Add<OnHost<op_kernels_internal::ElementwiseKernel>>(
         KernelDef(op).HostMemory("x").HostMemory("y"), "T", kInt32Type);
   }
   // For conditions of loops (passes/keep_conditions_on_host.h).
-  using Logic = OnHost<internal::ElementwiseKernel>;
+  using Logic = OnHost<op_kernels_internal::ElementwiseKernel>;
   for (const char* op : {"LogicalAnd", "LogicalOr"}) {
     registrar.Add<Logic>(
         KernelDef(op).HostMemory("x").HostMemory("y").HostMemory("z").Label(

@@ -12,7 +12,7 @@
 
 // Matrix products, and the biases that follow them.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Returns whether data_format puts the channels before the spatial dimensions.
 inline absl::StatusOr<bool> HasChannelsFirst(KernelConstruction& construction) {
@@ -46,14 +46,14 @@ struct MatMulOperands {
         (!broadcasts && a.rank != b.rank)) {
       return fail("In[0] and In[1] have wrong ranks");
     }
-    if (transpose_a) a = Transposed(a);
-    if (transpose_b) b = Transposed(b);
+    if (transpose_a) a = ir::Transposed(a);
+    if (transpose_b) b = ir::Transposed(b);
     const int64_t m = a.dim(a.rank - 2), n = b.dim(b.rank - 1);
     if (a.dim(a.rank - 1) != b.dim(b.rank - 2)) {
       return fail("Matrix size-incompatible");
     }
-    Shape shape(DimsOf(a).first(static_cast<size_t>(a.rank) - 2));
-    const Shape b_batch(DimsOf(b).first(static_cast<size_t>(b.rank) - 2));
+    Shape shape(ir::DimsOf(a).first(static_cast<size_t>(a.rank) - 2));
+    const Shape b_batch(ir::DimsOf(b).first(static_cast<size_t>(b.rank) - 2));
     if ((!broadcasts && shape != b_batch) ||
         !BroadcastShape(b_batch, &shape).ok()) {
       return fail("In[0] and In[1] must have compatible batch dimensions");
@@ -99,7 +99,7 @@ class ComplexProduct {
     const double sign_b = conjugates_b ? -1 : 1;
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand other,
-        run.launcher().Allocate(PartType(c.type), DimsOf(c)));
+        run.launcher().Allocate(PartType(c.type), ir::DimsOf(c)));
     for (int part = 0; part < 2; ++part) {
       const Operand to = PartOf(c, part);
       TFPLUG_RETURN_IF_ERROR(
@@ -107,7 +107,7 @@ class ComplexProduct {
       TFPLUG_RETURN_IF_ERROR(
           run.launcher().MatMul(PartOf(a, 1), PartOf(b, 1 - part), other));
       const auto scalar = [&](double value) {
-        return ScalarOf(to.type, value, to);
+        return ir::ScalarOf(to.type, value, to);
       };
       TFPLUG_RETURN_IF_ERROR(
           run.launcher().Map(combine_,
@@ -208,7 +208,7 @@ class BiasAddGradKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
     TFPLUG_ASSIGN_OR_RETURN(sum_,
-                            MakeReduction(
+                            primitives::MakeReduction(
                                 ReduceKind::kSum, {type}, ComputeType(type),
                                 [](Value x) { return x; }, type));
     return absl::OkStatus();
@@ -236,10 +236,10 @@ class BiasAddGradKernel final : public BackendKernel {
   Reduction sum_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void MatMulOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   constexpr uint64_t kTypes = kFloatTypes | kIndexTypes | kComplexTypes;
   for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"}) {
     registrar.Add<MatMulKernel>(KernelDef(op), "T", kTypes);
@@ -248,7 +248,7 @@ inline void MatMulOps(const Registrar& registrar) {
     registrar.Add<MatMulKernel>(KernelDef("BatchMatMulV3")
                                     .TypeConstraint("Ta", {type})
                                     .TypeConstraint("Tb", {type}),
-                                "Tout", SetOf(type));
+                                "Tout", kernel::SetOf(type));
   }
   for (const char* op : {"BiasAdd", "BiasAddV1"}) {
     registrar.Add<BiasAddKernel>(KernelDef(op), "T", kNumberTypes);

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 
 // The kernel of the ops in linalg.h. This header needs Eigen.
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // Everything is computed in double, which float is converted to: that compiles
 // Eigen's templates once.
@@ -157,7 +157,7 @@ class MatrixKernel final : public HostKernel {
   Op op_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

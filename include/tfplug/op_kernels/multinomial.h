@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Multinomial and StatelessMultinomial: draws classes with the probabilities
 // softmax(logits). A class is the number of cumulative probabilities that are
@@ -29,7 +29,7 @@ class MultinomialKernel final : public BackendKernel {
       TFPLUG_ASSIGN_OR_RETURN(state_, InitialState(construction));
     }
     const auto is_finite = [](Value x) { return Abs(x) < Infinity(x); };
-    TFPLUG_ASSIGN_OR_RETURN(largest_, MakeReduction(
+    TFPLUG_ASSIGN_OR_RETURN(largest_, primitives::MakeReduction(
                                           ReduceKind::kMax, {type}, kDouble,
                                           [&](Value x) {
                                             const Value wide = Cast(x, kDouble);
@@ -55,7 +55,7 @@ class MultinomialKernel final : public BackendKernel {
                      total;
             }));
     TFPLUG_ASSIGN_OR_RETURN(
-        class_, MakeReduction(
+        class_, primitives::MakeReduction(
                     ReduceKind::kSum, {kDouble, kDouble}, DataType::kInt64,
                     [](Value cumulative, Value number) {
                       return Cast(cumulative <= number, DataType::kInt64);
@@ -100,12 +100,12 @@ class MultinomialKernel final : public BackendKernel {
                             launcher.Allocate(kDouble, {batch, samples}));
     TFPLUG_RETURN_IF_ERROR(launcher.Reduce(largest_, {logits}, {largest}));
     TFPLUG_RETURN_IF_ERROR(launcher.Map(
-        weight_, {logits, WithDim(largest, 1, classes)}, {weights}));
+        weight_, {logits, ir::WithDim(largest, 1, classes)}, {weights}));
     TFPLUG_RETURN_IF_ERROR(launcher.Scan(ReduceKind::kSum, weights, sums));
     const auto word = [&](uint64_t value) {
       return Uint64Scalar(value).AddDim(batch, 0).AddDim(samples, 0);
     };
-    Operand total = Range(sums, 1, classes - 1, classes);
+    Operand total = ir::Range(sums, 1, classes - 1, classes);
     total.dim(1) = samples;
     total.stride(1) = 0;
     TFPLUG_RETURN_IF_ERROR(launcher.Map(
@@ -115,7 +115,8 @@ class MultinomialKernel final : public BackendKernel {
          total},
         {numbers}));
     return launcher.Reduce(
-        class_, {WithDim(sums, 1, samples), WithDim(numbers, 2, classes)}, {y});
+        class_,
+        {ir::WithDim(sums, 1, samples), ir::WithDim(numbers, 2, classes)}, {y});
   }
 
  private:
@@ -129,11 +130,11 @@ class MultinomialKernel final : public BackendKernel {
   PhiloxState state_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void MultinomialOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
-  if (registrar.Supported(SetOf(DataType::kDouble)).empty()) return;
+  using namespace op_kernels_internal;  // NOLINT
+  if (registrar.Supported(kernel::SetOf(DataType::kDouble)).empty()) return;
   const auto def = [](const char* op) {
     return KernelDef(op)
         .TypeConstraint<int32_t, int64_t>("output_dtype")

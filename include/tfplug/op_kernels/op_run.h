@@ -57,8 +57,9 @@ class OpRun : public Scratch {
 
   // Must be called before launcher().
   absl::Status Start(bool on_host) {
-    const internal::RegisteredBackend& backend =
-        on_host ? internal::host_backend : internal::registered_backend;
+    const op_kernels_internal::RegisteredBackend& backend =
+        on_host ? op_kernels_internal::host_backend
+                : op_kernels_internal::registered_backend;
     on_host_ = on_host;
     TFPLUG_ASSIGN_OR_RETURN(void* const stream, backend.get_stream(context_));
     launcher_ = Launcher(backend.table, backend.get_backend(), stream, this);

@@ -13,7 +13,7 @@
 
 // Pad, PadV2 and MirrorPad.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The sizes that Pad and MirrorPad add before and after each dimension.
 class Paddings {
@@ -49,7 +49,7 @@ class Paddings {
   Operand Inside(Operand y, const Operand& x) const {
     for (int d = 0; d < x.rank; ++d) {
       const int64_t before = (*this)[d].first;
-      y = Range(y, d, before, before + x.dim(d));
+      y = ir::Range(y, d, before, before + x.dim(d));
     }
     return y;
   }
@@ -173,22 +173,23 @@ class MirrorPadGradKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand dx, run.AllocateOutput(0, shape));
     TFPLUG_ASSIGN_OR_RETURN(
-        Operand sum, run.launcher().Allocate(ComputeType(dy.type), DimsOf(dy)));
+        Operand sum,
+        run.launcher().Allocate(ComputeType(dy.type), ir::DimsOf(dy)));
     TFPLUG_RETURN_IF_ERROR(Convert(run, dy, sum));
     for (int d = dy.rank; d-- > 0;) {
       const auto [before, after] = paddings[d];
       const int64_t end = before + shape.dim(d);
       const auto add = [&](int64_t first, int64_t size, int64_t to) {
-        const Operand at = Range(sum, d, to, to + size);
+        const Operand at = ir::Range(sum, d, to, to + size);
         const Operand mirrored =
-            Reversed(Range(sum, d, first, first + size), d, d + 1);
+            ir::Reversed(ir::Range(sum, d, first, first + size), d, d + 1);
         return run.launcher().Map(add_, {at, mirrored}, {at});
       };
       if (before > 0) TFPLUG_RETURN_IF_ERROR(add(0, before, before + edge_));
       if (after > 0) {
         TFPLUG_RETURN_IF_ERROR(add(end, after, end - edge_ - after));
       }
-      sum = Range(sum, d, before, end);
+      sum = ir::Range(sum, d, before, end);
     }
     return Convert(run, sum, dx);
   }
@@ -198,10 +199,10 @@ class MirrorPadGradKernel final : public BackendKernel {
   Expression add_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void PadOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<PadKernel>(KernelDef("Pad").HostMemory("paddings"), "T",
                            kCopiedTypes);
   registrar.Add<PadKernel>(KernelDef("PadV2").HostMemory("paddings"), "T",

@@ -12,7 +12,7 @@
 
 // Ops that move rows to places that data on the device states.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Returns an error unless the first dimensions of `data` are those of `places`.
 inline absl::Status CheckPrefix(const Operand& data, const Operand& places) {
@@ -35,11 +35,11 @@ class StitchKernel final : public ReadBackKernel {
     constexpr DataType kInt32 = DataType::kInt32, kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         size_,
-        MakeReduction(
+        primitives::MakeReduction(
             ReduceKind::kMax, {kInt32}, kInt64,
             [](Value i) { return Cast(i, DataType::kInt64) + 1; }, kInt64));
     TFPLUG_ASSIGN_OR_RETURN(largest_,
-                            MakeReduction(
+                            primitives::MakeReduction(
                                 ReduceKind::kMax, {kInt64}, kInt64,
                                 [](Value i) { return Max(i, 0); }, kInt64));
     return absl::OkStatus();
@@ -73,7 +73,7 @@ class StitchKernel final : public ReadBackKernel {
       if (n == 0) continue;
       TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(
           size_, {Operand::Dense(indices.data, indices.type, {1, n})},
-          {Range(sizes, 0, i, i + 1)}));
+          {ir::Range(sizes, 0, i, i + 1)}));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand size,
                             run.launcher().Allocate(DataType::kInt64, {1}));
@@ -99,7 +99,8 @@ class StitchKernel final : public ReadBackKernel {
       if (n == 0) continue;
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
           ScatterKind::kSet, Operand::Dense(indices.data, indices.type, {n}),
-          AsBits(AsSlices(data, indices.rank)), AsBits(AsSlices(y, 1))));
+          ir::AsBits(AsSlices(data, indices.rank)),
+          ir::AsBits(AsSlices(y, 1))));
     }
     return absl::OkStatus();
   }
@@ -111,7 +112,7 @@ class StitchKernel final : public ReadBackKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand data,
                             GetView(run, i + run.context().num_inputs() / 2));
     TFPLUG_RETURN_IF_ERROR(CheckPrefix(data, indices));
-    return Shape(DimsOf(data).subspan(static_cast<size_t>(indices.rank)));
+    return Shape(ir::DimsOf(data).subspan(static_cast<size_t>(indices.rank)));
   }
 
   Reduction size_, largest_;
@@ -154,15 +155,15 @@ class PartitionKernel final : public ReadBackKernel {
         const Operand is_in,
         run.launcher().Allocate(DataType::kInt64, {count_, n}));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
-        is_in_, {Rows(partitions), IndexOf(is_in, 0)}, {is_in}));
+        is_in_, {Rows(partitions), ir::IndexOf(is_in, 0)}, {is_in}));
     const Operand counts =
         Operand::Dense(result.data, result.type, {count_, n});
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Scan(ReduceKind::kSum, is_in, counts));
-    Operand last = Range(counts, 1, n - 1, n);
+    Operand last = ir::Range(counts, 1, n - 1, n);
     --last.rank;
     TFPLUG_RETURN_IF_ERROR(
-        Copy(run, last, Range(result, 0, count_ * n, count_ * n + count_)));
+        Copy(run, last, ir::Range(result, 0, count_ * n, count_ * n + count_)));
     return result;
   }
 
@@ -177,11 +178,11 @@ class PartitionKernel final : public ReadBackKernel {
     if (n > 0) {
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
           place_,
-          {Rows(partitions), IndexOf(places, 0),
+          {Rows(partitions), ir::IndexOf(places, 0),
            Operand::Dense(vector.data, vector.type, {count_, n})},
           {places}));
     }
-    const Operand rows = AsBits(AsSlices(data, partitions.rank));
+    const Operand rows = ir::AsBits(AsSlices(data, partitions.rank));
     for (int64_t i = 0; i < count_; ++i) {
       Shape shape = {sizes[static_cast<size_t>(i)]};
       for (int d = partitions.rank; d < data.rank; ++d) {
@@ -190,19 +191,19 @@ class PartitionKernel final : public ReadBackKernel {
       TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                               run.AllocateOutput(static_cast<int>(i), shape));
       if (y.num_elements() == 0) continue;
-      Operand part = Range(places, 0, i, i + 1);
+      Operand part = ir::Range(places, 0, i, i + 1);
       part = Operand::Dense(part.data, part.type, {n});
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
-          ScatterKind::kSet, part, rows, AsBits(AsSlices(y, 1))));
+          ScatterKind::kSet, part, rows, ir::AsBits(AsSlices(y, 1))));
     }
     return absl::OkStatus();
   }
 
  private:
   Operand Rows(const Operand& partitions) const {
-    return WithDim(Operand::Dense(partitions.data, partitions.type,
-                                  {partitions.num_elements()}),
-                   0, count_);
+    return ir::WithDim(Operand::Dense(partitions.data, partitions.type,
+                                      {partitions.num_elements()}),
+                       0, count_);
   }
 
   int64_t count_ = 0;
@@ -222,7 +223,7 @@ class ReverseSequenceKernel final : public BackendKernel {
                             construction.GetAttr<DataType>("Tlen"));
     Operand element;
     element.type = type;
-    element = AsBits(element);
+    element = ir::AsBits(element);
     ExpressionBuilder builder;
     const Value i = builder.Input(DataType::kInt64);
     const Value n = Cast(builder.Input(length), DataType::kInt64);
@@ -247,13 +248,14 @@ class ReverseSequenceKernel final : public BackendKernel {
           ShapeOf(x).ToString() + ", " + ShapeOf(lengths).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    Operand length = WithoutDims(lengths);
+    Operand length = ir::WithoutDims(lengths);
     for (int d = 0; d < x.rank; ++d) length.AddDim(x.dim(d), d == batch);
     return run.launcher().Map(
         reverse_,
-        {IndexOf(y, sequence), length,
-         AsBits(WithDim(WithAxis(x, sequence), sequence, x.dim(sequence)))},
-        {AsBits(y)});
+        {ir::IndexOf(y, sequence), length,
+         ir::AsBits(ir::WithDim(ir::WithAxis(x, sequence), sequence,
+                                x.dim(sequence)))},
+        {ir::AsBits(y)});
   }
 
  private:
@@ -261,10 +263,10 @@ class ReverseSequenceKernel final : public BackendKernel {
   Expression reverse_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void PartitionOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"DynamicStitch", "ParallelDynamicStitch"}) {
     registrar.Add<StitchKernel>(KernelDef(op), "T", kMovedTypes);
   }

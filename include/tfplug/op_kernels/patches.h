@@ -14,7 +14,7 @@
 // Ops on the elements around each element: patches, local response
 // normalization.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // ExtractImagePatches and ExtractVolumePatches: the elements of each window as
 // channels.
@@ -42,9 +42,10 @@ class PatchesKernel final : public BackendKernel {
                                          /*channels_first=*/false)));
     if (y.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                            Padded(run.launcher(), x, windows, 0));
-    const Operand patches = WindowsOf(padded, windows);
-    return Copy(run, patches, Operand::Dense(y.data, y.type, DimsOf(patches)));
+                            primitives::Padded(run.launcher(), x, windows, 0));
+    const Operand patches = primitives::WindowsOf(padded, windows);
+    return Copy(run, patches,
+                Operand::Dense(y.data, y.type, ir::DimsOf(patches)));
   }
 
  private:
@@ -132,7 +133,7 @@ class LocalNormKernel final : public BackendKernel {
     const Operand y = Pixels(result), pixels = Pixels(x);
     TFPLUG_ASSIGN_OR_RETURN(const Operand around, Neighbours(run, pixels));
     const auto repeat = [&](const Operand& view) {
-      return WithDim(view, 2, around.dim(2));
+      return ir::WithDim(view, 2, around.dim(2));
     };
     if (!is_gradient_) {
       return run.launcher().Reduce(norm_, {around, repeat(pixels)}, {y});
@@ -140,10 +141,10 @@ class LocalNormKernel final : public BackendKernel {
     const Operand gradient = repeat(Pixels(first));
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand base,
-        run.launcher().Allocate(DataType::kFloat, DimsOf(pixels)));
+        run.launcher().Allocate(DataType::kFloat, ir::DimsOf(pixels)));
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand part,
-        run.launcher().Allocate(DataType::kFloat, DimsOf(pixels)));
+        run.launcher().Allocate(DataType::kFloat, ir::DimsOf(pixels)));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(
         norm_, {around, gradient, repeat(Pixels(output))}, {base, part}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand parts, Neighbours(run, part));
@@ -156,7 +157,7 @@ class LocalNormKernel final : public BackendKernel {
   static Operand Pixels(const Operand& image) {
     return Operand::Dense(
         image.data, image.type,
-        {CountOf(image, 0, image.rank - 1), image.dim(image.rank - 1)});
+        {ir::CountOf(image, 0, image.rank - 1), image.dim(image.rank - 1)});
   }
   // Returns [pixel, channel, neighbour], with zeros outside.
   absl::StatusOr<Operand> Neighbours(OpRun& run, const Operand& pixels) const {
@@ -166,8 +167,8 @@ class LocalNormKernel final : public BackendKernel {
         run.launcher().Allocate(pixels.type, {pixels.dim(0), padded}));
     TFPLUG_RETURN_IF_ERROR(Fill(run, all, 0));
     TFPLUG_RETURN_IF_ERROR(
-        Copy(run, pixels, Range(all, 1, radius_, radius_ + depth)));
-    return Range(all, 1, 0, depth).AddDim(2 * radius_ + 1, 1);
+        Copy(run, pixels, ir::Range(all, 1, radius_, radius_ + depth)));
+    return ir::Range(all, 1, 0, depth).AddDim(2 * radius_ + 1, 1);
   }
 
   bool is_gradient_ = false;
@@ -175,10 +176,10 @@ class LocalNormKernel final : public BackendKernel {
   Reduction norm_, gradient_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void PatchOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<PatchesKernel>(KernelDef("ExtractImagePatches"), "T",
                                kMovedTypes);
   registrar.Add<PatchesKernel>(KernelDef("ExtractVolumePatches"), "T",
@@ -186,7 +187,7 @@ inline void PatchOps(const Registrar& registrar) {
   for (const char* op : {"LRN", "LRNGrad"}) {
     registrar.Add<LocalNormKernel>(
         KernelDef(op), "T",
-        SetOf(DataType::kFloat, DataType::kHalf, DataType::kBfloat16));
+        kernel::SetOf(DataType::kFloat, DataType::kHalf, DataType::kBfloat16));
   }
 }
 

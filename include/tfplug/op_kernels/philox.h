@@ -15,7 +15,7 @@
 // TensorFlow's own devices: Philox 4x32-10 (Salmon et al., "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011) on the host and as an expression, and
 // TensorFlow's distributions.
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // A key, and a counter as its low and high half.
 struct PhiloxState {
@@ -169,7 +169,7 @@ std::vector<Value> NumbersOf(Distribution distribution, DataType type,
   return taken;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -12,7 +12,7 @@
 
 // Pooling of two and three dimensions and its gradients.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class PoolKernel : public BackendKernel {
  public:
@@ -101,7 +101,7 @@ class MaxPoolGradGrad final : public PoolKernel {
                             construction.GetAttr<DataType>("T"));
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
-        first_, MakeReduction(
+        first_, primitives::MakeReduction(
                     ReduceKind::kMin, {type, type, kInt64}, kInt64,
                     [](Value x, Value y, Value i) {
                       return Select(x == y, i,
@@ -110,7 +110,7 @@ class MaxPoolGradGrad final : public PoolKernel {
                     kInt64));
     TFPLUG_ASSIGN_OR_RETURN(
         chosen_,
-        MakeReduction(
+        primitives::MakeReduction(
             ReduceKind::kSum, {type, kInt64, kInt64}, ComputeType(type),
             [](Value x, Value i, Value first) {
               return Select(i == first, x, 0);
@@ -136,8 +136,9 @@ class MaxPoolGradGrad final : public PoolKernel {
                                 double padding) -> absl::StatusOr<Operand> {
       TFPLUG_ASSIGN_OR_RETURN(
           const Operand padded,
-          Padded(run.launcher(), image, pooling.windows, padding));
-      return WithWindowLast(WindowsOf(padded, pooling.windows), spatial);
+          primitives::Padded(run.launcher(), image, pooling.windows, padding));
+      return primitives::WithWindowLast(
+          primitives::WindowsOf(padded, pooling.windows), spatial);
     };
     // NaN equals no output.
     TFPLUG_ASSIGN_OR_RETURN(
@@ -148,7 +149,7 @@ class MaxPoolGradGrad final : public PoolKernel {
     const Operand y = Image(output);
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand first,
-        run.launcher().Allocate(DataType::kInt64, DimsOf(y)));
+        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(y)));
     const auto repeat = [&](Operand view) {
       for (int d = view.rank; d < elements.rank; ++d) {
         view.AddDim(elements.dim(d), 0);
@@ -184,15 +185,15 @@ class AvgPoolGrad final : public PoolKernel {
     TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy, OutputShape(pooling, dx)));
     if (dx.num_elements() == 0) return absl::OkStatus();
     if (dy.num_elements() == 0) return Fill(run, dx, 0);
-    const Operand none = ScalarOf(dx.type, 0, dx);
+    const Operand none = ir::ScalarOf(dx.type, 0, dx);
     return run.launcher().PoolGradient(pooling, none, none, Image(dy), dx);
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void PoolOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"MaxPool", "MaxPool3D", "AvgPool", "AvgPool3D"}) {
     registrar.Add<Pool>(KernelDef(op), "T", kFloatTypes);
   }
@@ -203,7 +204,7 @@ inline void PoolOps(const Registrar& registrar) {
   for (DataType type : registrar.Supported(kFloatTypes)) {
     registrar.Add<MaxPoolGrad>(
         KernelDef("MaxPool3DGrad").TypeConstraint("TInput", {type}), "T",
-        SetOf(type));
+        kernel::SetOf(type));
   }
   for (const char* op : {"AvgPoolGrad", "AvgPool3DGrad"}) {
     registrar.Add<AvgPoolGrad>(KernelDef(op).HostMemory("orig_input_shape"),

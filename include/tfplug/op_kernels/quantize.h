@@ -16,7 +16,7 @@
 // Simulated quantization: numbers are rounded to those that an integer of a few
 // bits can represent, for quantization-aware training.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // FakeQuantWithMinMaxArgs, -Vars and -VarsPerChannel, and their gradients. The
 // range is moved a little so that zero is a multiple of the step.
@@ -79,13 +79,13 @@ class FakeQuantKernel final : public BackendKernel {
     const int64_t depth = is_per_channel_ ? first.dim(first.rank - 1) : 1;
     // [depth, elements of a channel]
     const auto by_channel = [&](const Operand& x) {
-      return Transposed(
+      return ir::Transposed(
           Operand::Dense(x.data, x.type, {depth == 0 ? 0 : n / depth, depth}));
     };
     const Operand x = by_channel(is_gradient_ ? second : first);
     const Operand g = by_channel(first);
-    std::array<Operand, 2> bounds = {ScalarOf(kFloat, min_, x),
-                                     ScalarOf(kFloat, max_, x)};
+    std::array<Operand, 2> bounds = {ir::ScalarOf(kFloat, min_, x),
+                                     ir::ScalarOf(kFloat, max_, x)};
     for (int i = 0; i < 2 && !has_args_; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand bound,
                               GetView(run, (is_gradient_ ? 2 : 1) + i));
@@ -201,7 +201,7 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
     for (Reduction* reduction : {&smallest_, &largest_}) {
       TFPLUG_ASSIGN_OR_RETURN(
           *reduction,
-          MakeReduction(
+          primitives::MakeReduction(
               reduction == &smallest_ ? ReduceKind::kMin : ReduceKind::kMax,
               {type}, computed, [&](Value x) { return Cast(x, computed); },
               type));
@@ -243,8 +243,8 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand out, ByChannel(y, axis_));
     return run.launcher().Map(
         quantize_,
-        {x, bounds[0], bounds[1], ScalarOf(computed, low, x),
-         ScalarOf(computed, high, x)},
+        {x, bounds[0], bounds[1], ir::ScalarOf(computed, low, x),
+         ir::ScalarOf(computed, high, x)},
         {out});
   }
 
@@ -260,9 +260,9 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
       return Operand::Dense(x.data, x.type, {1, 1, x.num_elements()});
     }
     const auto d = static_cast<int>(axis);
-    Operand view =
-        Operand::Dense(x.data, x.type,
-                       {CountOf(x, 0, d), x.dim(d), CountOf(x, d + 1, x.rank)});
+    Operand view = Operand::Dense(
+        x.data, x.type,
+        {ir::CountOf(x, 0, d), x.dim(d), ir::CountOf(x, d + 1, x.rank)});
     std::swap(view.dim(0), view.dim(1));
     std::swap(view.stride(0), view.stride(1));
     return view;
@@ -347,12 +347,12 @@ class QuantizeGradKernel final : public BackendKernel {
   Expression gradient_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void QuantizeOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   // The former have no attribute T.
-  if (!registrar.Supported(SetOf(DataType::kFloat)).empty()) {
+  if (!registrar.Supported(kernel::SetOf(DataType::kFloat)).empty()) {
     for (const std::string kind : {"Args", "Vars", "VarsPerChannel"}) {
       registrar.Add<FakeQuantKernel>(KernelDef("FakeQuantWithMinMax" + kind));
       registrar.Add<FakeQuantKernel>(

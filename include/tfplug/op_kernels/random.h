@@ -19,7 +19,7 @@
 // Random numbers: stateless ops with a seed, or with a key and a counter, and
 // stateful ones. All give the numbers of TensorFlow's CPU.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 inline Operand Uint64Scalar(uint64_t value) {
   return Operand::Scalar(DataType::kUint64, value);
@@ -128,7 +128,8 @@ class RandomKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand block,
                             run.launcher().Allocate(type_, {size}));
     TFPLUG_RETURN_IF_ERROR(fill(blocks, 1, block));
-    return Copy(run, Range(block, 0, 0, rest), Range(y, 0, n - rest, n));
+    return Copy(run, ir::Range(block, 0, 0, rest),
+                ir::Range(y, 0, n - rest, n));
   }
 
  private:
@@ -171,10 +172,10 @@ class RandomKernel : public BackendKernel {
             "minval and maxval must be 0-D, got shape " +
             bound.shape().ToString());
       }
-      VisitStored(type_, [&](auto tag) {
+      ir::VisitStored(type_, [&](auto tag) {
         using T = typename decltype(tag)::type;
         bounds[i] = static_cast<uint64_t>(
-            Convert<int64_t>(*static_cast<const T*>(bound.data())));
+            ir::Convert<int64_t>(*static_cast<const T*>(bound.data())));
       });
     }
     const bool is_unsigned =
@@ -244,8 +245,8 @@ class KeyCounterKernel final : public BackendKernel {
         CastExpression(DataType::kUint64, DataType::kUint64));
     const std::pair<uint64_t, Operand> parts[] = {
         {state.key, key},
-        {state.low, Range(counter, 0, 0, 1)},
-        {state.high, Range(counter, 0, 1, 2)}};
+        {state.low, ir::Range(counter, 0, 0, 1)},
+        {state.high, ir::Range(counter, 0, 1, 2)}};
     for (const auto& [value, to] : parts) {
       TFPLUG_RETURN_IF_ERROR(
           run.launcher().Map(copy, {Uint64Scalar(value).AddDim(1, 0)}, {to}));
@@ -264,12 +265,12 @@ class RandomAlgorithmKernel final : public BackendKernel {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void RandomOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
-  constexpr uint64_t kRandomInts = SetOf(DataType::kInt32, DataType::kInt64,
-                                         DataType::kUint32, DataType::kUint64);
+  using namespace op_kernels_internal;  // NOLINT
+  constexpr uint64_t kRandomInts = kernel::SetOf(
+      DataType::kInt32, DataType::kInt64, DataType::kUint32, DataType::kUint64);
   const auto def = [](const char* op) {
     return KernelDef(op).HostMemory("shape");
   };

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Random numbers of double on the host: TensorFlow's distributions, which take
 // them from the end of each pair.
@@ -142,7 +142,7 @@ class RandomGammaKernel final : public LateHostKernel {
     const HostArray& y = outputs.Add(alpha.type, shape);
     const int64_t alphas = alpha.shape.num_elements();
     const int64_t samples = alphas == 0 ? 0 : shape.num_elements() / alphas;
-    VisitStored(alpha.type, [&](auto tag) {
+    ir::VisitStored(alpha.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t a = 0; a < alphas; ++a) {
         const auto value = static_cast<double>(alpha.as<T>()[a]);
@@ -153,7 +153,7 @@ class RandomGammaKernel final : public LateHostKernel {
           own.low += skip;
           if (own.low < skip) ++own.high;
           y.as<T>()[i * alphas + a] =
-              Convert<T>(GammaOf(value, GammaNumbers(own)));
+              ir::Convert<T>(GammaOf(value, GammaNumbers(own)));
         }
       }
     });
@@ -164,12 +164,12 @@ class RandomGammaKernel final : public LateHostKernel {
   bool takes_key_ = false;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void RandomGammaOps(const Registrar& registrar) {
-  using internal::RandomGammaKernel;
+  using op_kernels_internal::RandomGammaKernel;
   constexpr uint64_t kTypes =
-      internal::SetOf(DataType::kFloat, DataType::kHalf, DataType::kDouble);
+      kernel::SetOf(DataType::kFloat, DataType::kHalf, DataType::kDouble);
   registrar.Add<RandomGammaKernel>(KernelDef("StatelessRandomGammaV2")
                                        .HostMemory("shape")
                                        .HostMemory("seed"),

@@ -21,7 +21,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // A thread that runs functions one after the other, because a task of a stream
 // must not enqueue work. It lives as long as the process.
@@ -55,7 +55,7 @@ class Continuations {
   std::deque<std::function<void()>> queue_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // A kernel made from primitives whose outputs' shapes depend on numbers that
 // the device computes. No thread waits for the stream.
@@ -71,7 +71,8 @@ class ReadBackKernel : public AsyncKernel {
                            absl::Span<const int64_t> numbers) const = 0;
 
   absl::Status ComputeAsync(AsyncRun& run) final {
-    const internal::RegisteredBackend& backend = internal::registered_backend;
+    const op_kernels_internal::RegisteredBackend& backend =
+        op_kernels_internal::registered_backend;
     if (backend.host_access == nullptr) {
       return absl::UnimplementedError(
           "the shape of this op's output depends on its input, for which the "
@@ -92,7 +93,8 @@ class ReadBackKernel : public AsyncKernel {
         DeviceMemory(last.data, sizeof(int64_t) * state->numbers.size())));
     state->run = std::make_unique<AsyncRun>(std::move(run));
     const absl::Status status = backend.host_access->run(stream, [this, state] {
-      internal::Continuations::Add([this, state] { Continue(*state); });
+      op_kernels_internal::Continuations::Add(
+          [this, state] { Continue(*state); });
     });
     if (!status.ok()) {
       // The copy may still write to the numbers, so they are not freed.

@@ -19,7 +19,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // What Sum, Mean, Prod, Max, Min, EuclideanNorm, All and Any compute; of
 // complex numbers, for each part.
@@ -86,7 +86,7 @@ class Reducer {
     // Returns the output of the Reduce for a view of the result's shape.
     Operand ToOutput(const Operand& view) const {
       if (!keeps_dims) return view;
-      Operand output = WithoutDims(view);
+      Operand output = ir::WithoutDims(view);
       for (int d = 0; d < view.rank; ++d) {
         if ((is_reduced >> d & 1) == 0) {
           output.AddDim(view.dim(d), view.stride(d));
@@ -125,7 +125,7 @@ class Reducer {
       if (!reduced || keep_dims_) run.shape.add_dim(reduced ? 1 : x.dim(d));
     }
     for (const Operand& view : views) {
-      run.inputs.push_back(WithoutDims(view));
+      run.inputs.push_back(ir::WithoutDims(view));
       for (const uint64_t reduced : {0, 1}) {
         for (int d = 0; d < x.rank; ++d) {
           if ((run.is_reduced >> d & 1) != reduced) continue;
@@ -134,7 +134,7 @@ class Reducer {
       }
     }
     if (is_mean_) {
-      run.inputs.push_back(ScalarOf(
+      run.inputs.push_back(ir::ScalarOf(
           reduction_.type(), static_cast<double>(run.count), run.inputs[0]));
     }
     return run;
@@ -225,8 +225,9 @@ class ArgKernel final : public BackendKernel {
       return Select(IsNan(x), is_max ? -infinity : infinity, x);
     };
     TFPLUG_ASSIGN_OR_RETURN(
-        best_, MakeReduction(is_max ? ReduceKind::kMax : ReduceKind::kMin,
-                             {type_}, computed_, number, computed_));
+        best_,
+        primitives::MakeReduction(is_max ? ReduceKind::kMax : ReduceKind::kMin,
+                                  {type_}, computed_, number, computed_));
     constexpr DataType kInt64 = DataType::kInt64;
     constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
     first_.kind = ReduceKind::kMin;
@@ -250,17 +251,18 @@ class ArgKernel final : public BackendKernel {
           "Reduction axis " + std::to_string(axis) + " is empty in shape " +
           ShapeOf(x).ToString());
     }
-    const Operand rows = WithDimLast(x, axis);
+    const Operand rows = ir::WithDimLast(x, axis);
     Operand kept = rows;
     --kept.rank;
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(kept)));
-    TFPLUG_ASSIGN_OR_RETURN(Operand best,
-                            run.launcher().Allocate(computed_, DimsOf(kept)));
+    TFPLUG_ASSIGN_OR_RETURN(
+        Operand best, run.launcher().Allocate(computed_, ir::DimsOf(kept)));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(best_, {rows}, {best}));
     return run.launcher().Reduce(
         first_,
-        {rows, best.AddDim(x.dim(axis), 0), IndexOf(rows, rows.rank - 1)}, {y});
+        {rows, best.AddDim(x.dim(axis), 0), ir::IndexOf(rows, rows.rank - 1)},
+        {y});
   }
 
  private:
@@ -268,11 +270,11 @@ class ArgKernel final : public BackendKernel {
   Reduction best_, first_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ReductionOps(const Registrar& registrar) {
-  using internal::ReductionKernel;
-  internal::UseHostBackend();
+  using op_kernels_internal::ReductionKernel;
+  op_kernels_internal::UseHostBackend();
   const auto def = [](const char* op) {
     return KernelDef(op).HostMemory("reduction_indices");
   };
@@ -290,9 +292,10 @@ inline void ReductionOps(const Registrar& registrar) {
   registrar.Add<ReductionKernel>(def("EuclideanNorm"), "T", kFloatTypes);
   registrar.Add<ReductionKernel>(def("All"));
   registrar.Add<ReductionKernel>(def("Any"));
-  registrar.Add<internal::L2LossKernel>(KernelDef("L2Loss"), "T", kFloatTypes);
+  registrar.Add<op_kernels_internal::L2LossKernel>(KernelDef("L2Loss"), "T",
+                                                   kFloatTypes);
   for (const char* op : {"ArgMax", "ArgMin"}) {
-    registrar.Add<internal::ArgKernel>(
+    registrar.Add<op_kernels_internal::ArgKernel>(
         KernelDef(op)
             .TypeConstraint<int32_t, int64_t>("output_type")
             .HostMemory("dimension"),

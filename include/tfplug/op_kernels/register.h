@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // Registers families of ops for the backend B.
 template <class B, class... Families>
@@ -31,7 +31,7 @@ bool RegisterHostKernels(Families... families) {
   return true;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 // TFPLUG_REGISTER_BACKEND(MyBackend, tfplug::ElementwiseOps, tfplug::ArrayOps);
 // At namespace scope: registers kernels, made from the backend's primitives,
@@ -45,7 +45,7 @@ bool RegisterHostKernels(Families... families) {
   TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, __VA_ARGS__)
 #define TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, ...) \
   [[maybe_unused]] static const bool tfplug_backend_##id =  \
-      ::tfplug::internal::RegisterBackend<backend>(__VA_ARGS__)
+      ::tfplug::op_kernels_internal::RegisterBackend<backend>(__VA_ARGS__)
 
 // TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps, tfplug::ReductionOps);
 // At namespace scope: registers kernels for the families of ops that are listed
@@ -58,7 +58,7 @@ bool RegisterHostKernels(Families... families) {
   TFPLUG_INTERNAL_REGISTER_HOST_KERNELS_(id, __VA_ARGS__)
 #define TFPLUG_INTERNAL_REGISTER_HOST_KERNELS_(id, ...)         \
   [[maybe_unused]] static const bool tfplug_host_kernels_##id = \
-      ::tfplug::internal::RegisterHostKernels(__VA_ARGS__)
+      ::tfplug::op_kernels_internal::RegisterHostKernels(__VA_ARGS__)
 
 #pragma GCC visibility pop
 

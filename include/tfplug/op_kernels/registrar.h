@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/kernel/register_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
@@ -21,24 +22,24 @@
 namespace tfplug {
 
 // Sets of types, as bits of TF_DataType.
-inline constexpr uint64_t kFloatTypes = internal::SetOf(
+inline constexpr uint64_t kFloatTypes = kernel::SetOf(
     DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBfloat16);
-inline constexpr uint64_t kIntegerTypes = internal::SetOf(
+inline constexpr uint64_t kIntegerTypes = kernel::SetOf(
     DataType::kInt8, DataType::kInt16, DataType::kInt32, DataType::kInt64,
     DataType::kUint8, DataType::kUint16, DataType::kUint32, DataType::kUint64);
 inline constexpr uint64_t kNumberTypes = kFloatTypes | kIntegerTypes;
 inline constexpr uint64_t kAllTypes =
-    kNumberTypes | internal::SetOf(DataType::kBool);
+    kNumberTypes | kernel::SetOf(DataType::kBool);
 inline constexpr uint64_t kComplexTypes =
-    internal::SetOf(DataType::kComplex64, DataType::kComplex128);
+    kernel::SetOf(DataType::kComplex64, DataType::kComplex128);
 // The types of ops that only move elements of up to 8 bytes.
 inline constexpr uint64_t kMovedTypes =
-    kAllTypes | internal::SetOf(DataType::kComplex64);
+    kAllTypes | kernel::SetOf(DataType::kComplex64);
 // The types of ops that only copy views: complex128 is copied as two words.
 inline constexpr uint64_t kCopiedTypes = kMovedTypes | kComplexTypes;
-inline constexpr uint64_t kInt32Type = internal::SetOf(DataType::kInt32);
+inline constexpr uint64_t kInt32Type = kernel::SetOf(DataType::kInt32);
 inline constexpr uint64_t kIndexTypes =
-    internal::SetOf(DataType::kInt32, DataType::kInt64);
+    kernel::SetOf(DataType::kInt32, DataType::kInt64);
 
 // Adds kernels that are made from a backend's primitives to the library. A
 // family of ops is a function that takes a Registrar; list families in
@@ -62,7 +63,7 @@ class Registrar {
                                 : type == DataType::kComplex128
                                     ? DataType::kDouble
                                     : type;
-      if ((set & (kAllTypes | kComplexTypes) & internal::SetOf(type)) != 0 &&
+      if ((set & (kAllTypes | kComplexTypes) & kernel::SetOf(type)) != 0 &&
           Supports(computed)) {
         types.push_back(type);
       }
@@ -79,19 +80,19 @@ class Registrar {
   }
   // Lets the pass FuseElementwise fuse an op whose kernel computes each element
   // from the elements at the same index. FusedMapKernel must implement it.
-  void AddFusable(internal::FusableOp op) const {
+  void AddFusable(kernel::FusableOp op) const {
     if (on_host_) return;
     uint64_t types = 0;
     for (DataType type : Supported(op.types & kAllTypes)) {
-      types |= internal::SetOf(type);
+      types |= kernel::SetOf(type);
     }
     op.types = types;
-    internal::FusableOps().push_back(op);
+    kernel::FusableOps().push_back(op);
   }
   template <class KernelT>
   void Add(KernelDef def) const {
-    internal::KernelFunctions functions =
-        internal::KernelFunctionsOf<KernelT>();
+    kernel_internal::KernelFunctions functions =
+        kernel_internal::KernelFunctionsOf<KernelT>();
     if (on_host_) {
       if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
         if (!MayBeOnHost(def)) return;
@@ -106,7 +107,7 @@ class Registrar {
     // node's name is in the message.
     static void (*const volatile entry_point)() = &TF_InitKernel;
     static_cast<void>(entry_point);
-    internal::RegisteredKernels().AddMade(
+    kernel_internal::RegisteredKernels().AddMade(
         std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
         functions);
   }
@@ -120,13 +121,13 @@ class Registrar {
 
   bool Supports(DataType type) const {
     return on_host_ ? type == DataType::kInt32
-                    : internal::registered_backend.supports(type);
+                    : op_kernels_internal::registered_backend.supports(type);
   }
   static bool MayBeOnHost(const KernelDef& def);
   template <class KernelT>
   static void* CreateOnHost(capi::TF_OpKernelConstruction* construction) {
     void* const kernel =
-        internal::KernelFunctionsOf<KernelT>().create_func(construction);
+        kernel_internal::KernelFunctionsOf<KernelT>().create_func(construction);
     if (kernel != nullptr) static_cast<KernelT*>(kernel)->MoveToHost();
     return kernel;
   }

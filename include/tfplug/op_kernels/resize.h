@@ -14,7 +14,7 @@
 // ResizeBilinear, ResizeNearestNeighbor and their gradients, for images [batch,
 // height, width, channels].
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Returns the [height, width] of input `i`, in host memory.
 inline absl::StatusOr<std::array<int64_t, 2>> GetImageSize(OpRun& run, int i) {
@@ -85,7 +85,7 @@ class ResizeKernel final : public BackendKernel {
                               const Operand& x, Operand y) const {
     Inputs inputs;
     TFPLUG_RETURN_IF_ERROR(AddSources(run, y, d, x.dim(d), 1, inputs));
-    inputs.push_back(WithDim(WithAxis(x, d), d, y.dim(d)));
+    inputs.push_back(ir::WithDim(ir::WithAxis(x, d), d, y.dim(d)));
     return run.launcher().Map(expression, absl::MakeSpan(inputs),
                               absl::MakeSpan(&y, 1));
   }
@@ -95,12 +95,13 @@ class ResizeKernel final : public BackendKernel {
     TFPLUG_RETURN_IF_ERROR(AddSources(run, y, 1, x.dim(1), x.dim(2), inputs));
     TFPLUG_RETURN_IF_ERROR(AddSources(run, y, 2, x.dim(2), 1, inputs));
     // The pixels of an image are one axis.
-    Operand pixels =
-        WithDim(WithDim(WithAxis(WithAxis(x, 2), 1), 1, y.dim(1)), 2, y.dim(2));
+    Operand pixels = ir::WithDim(
+        ir::WithDim(ir::WithAxis(ir::WithAxis(x, 2), 1), 1, y.dim(1)), 2,
+        y.dim(2));
     pixels.axis_size = x.dim(1) * x.dim(2);
     pixels.axis_stride = x.stride(2);
-    inputs.push_back(AsBits(pixels));
-    Operand out = AsBits(y);
+    inputs.push_back(ir::AsBits(pixels));
+    Operand out = ir::AsBits(y);
     return run.launcher().Map(nearest_, absl::MakeSpan(inputs),
                               absl::MakeSpan(&out, 1));
   }
@@ -119,7 +120,7 @@ class ResizeKernel final : public BackendKernel {
   absl::Status BuildNearest(DataType type) {
     Operand element;
     element.type = type;
-    type = AsBits(element).type;
+    type = ir::AsBits(element).type;
     ExpressionBuilder builder;
     const Value row = builder.Input(DataType::kInt64);
     const Value column = builder.Input(DataType::kInt64);
@@ -135,7 +136,7 @@ class ResizeKernel final : public BackendKernel {
                           int64_t stride, Inputs& inputs) const {
     const int64_t size = like.dim(d);
     const auto number = [&](DataType type, double value) {
-      return ScalarOf(type, value, Operand::Index().AddDim(size, 1));
+      return ir::ScalarOf(type, value, Operand::Index().AddDim(size, 1));
     };
     constexpr DataType kInt64 = DataType::kInt64;
     Operand results[3];
@@ -266,10 +267,10 @@ class ResizeGradKernel final : public BackendKernel {
       inputs.push_back(view.AddDim(uses.count, 1));
     }
     const auto number = [&](DataType type, double value) {
-      return ScalarOf(type, value, tables[0]);
+      return ir::ScalarOf(type, value, tables[0]);
     };
-    Operand sources[] = {IndexOf(tables[0], 0),
-                         IndexOf(tables[0], 1),
+    Operand sources[] = {ir::IndexOf(tables[0], 0),
+                         ir::IndexOf(tables[0], 1),
                          number(kFloat, double{rule_.Scale(in, out)}),
                          number(kInt64, static_cast<double>(in)),
                          number(kFloat, uses.shift),
@@ -277,7 +278,8 @@ class ResizeGradKernel final : public BackendKernel {
                          number(kFloat, uses.half)};
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(uses_, absl::MakeSpan(sources),
                                               absl::MakeSpan(tables)));
-    inputs.push_back(WithDim(WithDim(WithAxis(dy, d), d, in), 4, uses.count));
+    inputs.push_back(
+        ir::WithDim(ir::WithDim(ir::WithAxis(dy, d), d, in), 4, uses.count));
     return run.launcher().Reduce(sum, absl::MakeSpan(inputs),
                                  absl::MakeSpan(&dx, 1));
   }
@@ -288,10 +290,10 @@ class ResizeGradKernel final : public BackendKernel {
   Reduction rows_, columns_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ResizeOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"ResizeBilinear", "ResizeNearestNeighbor"}) {
     registrar.Add<ResizeKernel>(KernelDef(op).HostMemory("size"), "T",
                                 kNumberTypes);

@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // Where the elements of one dimension of a resized image come from. Computed
 // in float, as in TensorFlow.
@@ -90,7 +90,7 @@ class ResizeRule {
   bool half_pixel_centers_ = false;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

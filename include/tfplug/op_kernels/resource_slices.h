@@ -18,7 +18,7 @@
 // to 2.18; in later releases the pass LowerVariableUpdates replaces the ops in
 // graphs.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Calls use(the variable of input 0 as a view) while it is locked.
 template <class Use>
@@ -159,10 +159,10 @@ class ResourceScatterKernel final : public BackendKernel {
   Expression change_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ResourceSliceOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   const auto def = [](const std::string& op) {
     return KernelDef(op)
         .HostMemory("resource")

@@ -13,7 +13,7 @@
 
 // Cumsum, Cumprod, CumulativeLogsumexp and TopKV2.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Cumsum and Cumprod.
 class ScanKernel final : public BackendKernel {
@@ -35,16 +35,16 @@ class ScanKernel final : public BackendKernel {
     const int last = x.rank - 1;
     const int64_t size = x.dim(axis);
     for (Operand* view : {&x, &y}) {
-      *view = WithDimLast(*view, axis);
+      *view = ir::WithDimLast(*view, axis);
       if (!is_reversed_) continue;
       view->Advance((size - 1) * view->stride(last));
       view->stride(last) = -view->stride(last);
     }
     if (is_exclusive_) {
-      TFPLUG_RETURN_IF_ERROR(
-          Fill(run, Range(y, last, 0, 1), kind_ == ReduceKind::kSum ? 0 : 1));
-      x = Range(x, last, 0, size - 1);
-      y = Range(y, last, 1, size);
+      TFPLUG_RETURN_IF_ERROR(Fill(run, ir::Range(y, last, 0, 1),
+                                  kind_ == ReduceKind::kSum ? 0 : 1));
+      x = ir::Range(x, last, 0, size - 1);
+      y = ir::Range(y, last, 1, size);
     }
     if (y.num_elements() == 0) return absl::OkStatus();
     return run.launcher().Scan(kind_, x, y);
@@ -85,34 +85,35 @@ class LogSumExpKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand output,
                             run.AllocateOutput(0, ShapeOf(input)));
     if (input.num_elements() == 0) return absl::OkStatus();
-    Operand x = WithDimLast(input, axis), y = WithDimLast(output, axis);
+    Operand x = ir::WithDimLast(input, axis), y = ir::WithDimLast(output, axis);
     const int last = x.rank - 1;
     const int64_t size = x.dim(last);
     if (is_reversed_) {
-      x = Reversed(x, last, last + 1);
-      y = Reversed(y, last, last + 1);
+      x = ir::Reversed(x, last, last + 1);
+      y = ir::Reversed(y, last, last + 1);
     }
     Launcher& launcher = run.launcher();
     TFPLUG_ASSIGN_OR_RETURN(Operand sums,
-                            launcher.Allocate(computed_, DimsOf(x)));
+                            launcher.Allocate(computed_, ir::DimsOf(x)));
     TFPLUG_ASSIGN_OR_RETURN(Operand next,
-                            launcher.Allocate(computed_, DimsOf(x)));
+                            launcher.Allocate(computed_, ir::DimsOf(x)));
     const int64_t begin = is_exclusive_ ? 1 : 0;
     if (is_exclusive_) {
       // The logarithm of 0.
-      TFPLUG_RETURN_IF_ERROR(Fill(run, Range(sums, last, 0, 1),
+      TFPLUG_RETURN_IF_ERROR(Fill(run, ir::Range(sums, last, 0, 1),
                                   -std::numeric_limits<double>::infinity()));
     }
     TFPLUG_RETURN_IF_ERROR(launcher.Map(load_,
-                                        {Range(x, last, 0, size - begin)},
-                                        {Range(sums, last, begin, size)}));
+                                        {ir::Range(x, last, 0, size - begin)},
+                                        {ir::Range(sums, last, begin, size)}));
     for (int64_t step = 1; step < size; step *= 2) {
+      TFPLUG_RETURN_IF_ERROR(Copy(run, ir::Range(sums, last, 0, step),
+                                  ir::Range(next, last, 0, step)));
       TFPLUG_RETURN_IF_ERROR(
-          Copy(run, Range(sums, last, 0, step), Range(next, last, 0, step)));
-      TFPLUG_RETURN_IF_ERROR(launcher.Map(
-          add_,
-          {Range(sums, last, 0, size - step), Range(sums, last, step, size)},
-          {Range(next, last, step, size)}));
+          launcher.Map(add_,
+                       {ir::Range(sums, last, 0, size - step),
+                        ir::Range(sums, last, step, size)},
+                       {ir::Range(next, last, step, size)}));
       std::swap(sums, next);
     }
     return launcher.Map(store_, {sums}, {y});
@@ -147,18 +148,19 @@ class TopKKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand sorted,
-        run.launcher().Allocate(DataType::kInt32, DimsOf(indices)));
+        run.launcher().Allocate(DataType::kInt32, ir::DimsOf(indices)));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Sort(x, values, sorted));
-    TFPLUG_ASSIGN_OR_RETURN(const Expression* const convert,
-                            ConversionOf(DataType::kInt32, indices.type));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Expression* const convert,
+        primitives::ConversionOf(DataType::kInt32, indices.type));
     return run.launcher().Map(*convert, {sorted}, {indices});
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ScanOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"Cumsum", "Cumprod"}) {
     registrar.Add<ScanKernel>(
         KernelDef(op).TypeConstraint<int32_t, int64_t>("Tidx").HostMemory(

@@ -17,7 +17,7 @@
 // Ops that write elements at indices. An index out of range writes nothing, as
 // on TensorFlow's GPUs: a device cannot raise an error on the host.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // ScatterNd, TensorScatterUpdate and its relatives: output 0 is input 0 (zeros
 // for ScatterNd), changed at indices.
@@ -60,7 +60,8 @@ class ScatterNdKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
                             GetView(run, is_new_ ? 1 : 2));
     TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, shape));
-    Shape want(DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
+    Shape want(
+        ir::DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
     for (int d = depth; d < shape.rank(); ++d) want.add_dim(shape.dim(d));
     if (want != ShapeOf(updates) || updates.rank == 0) {
       return absl::InvalidArgumentError(
@@ -94,7 +95,7 @@ class ScatterNdKernel : public BackendKernel {
                                              [](Value v) { return -v; }));
       TFPLUG_ASSIGN_OR_RETURN(
           const Operand negated,
-          run.launcher().Allocate(slices.type, DimsOf(changes)));
+          run.launcher().Allocate(slices.type, ir::DimsOf(changes)));
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(negate, {changes}, {negated}));
       changes = negated;
     }
@@ -114,9 +115,9 @@ inline absl::Status FillIdentity(OpRun& run, ScatterKind kind,
                                  const Operand& y) {
   if (kind == ScatterKind::kAdd) return Fill(run, y, 0);
   if (kind == ScatterKind::kMultiply) return Fill(run, y, 1);
-  Operand value = ScalarOf(y.type, 0, y);
+  Operand value = ir::ScalarOf(y.type, 0, y);
   const bool is_max = kind == ScatterKind::kMax;
-  VisitStored(y.type, [&](auto tag) {
+  ir::VisitStored(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     double real = 0;
     int64_t integer = 0;
@@ -175,10 +176,10 @@ class UnsortedSegmentKernel final : public BackendKernel {
   ScatterKind kind_ = ScatterKind::kAdd;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void ScatterOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   const auto indexed = [](const char* op) {
     return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
   };

@@ -15,7 +15,7 @@
 // Reductions of rows that have the same segment id. Ids ascend, so that the
 // last one gives the number of segments; the device does not check that.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Computes how many of the ids, an int64 vector, are in each segment.
 inline absl::StatusOr<Operand> CountSegments(OpRun& run, const Operand& ids,
@@ -37,9 +37,9 @@ inline absl::StatusOr<Operand> CountSegments(OpRun& run, const Operand& ids,
 inline absl::StatusOr<Operand> AsInt64(OpRun& run, const Operand& ids) {
   TFPLUG_ASSIGN_OR_RETURN(
       const Operand ids64,
-      run.launcher().Allocate(DataType::kInt64, DimsOf(ids)));
+      run.launcher().Allocate(DataType::kInt64, ir::DimsOf(ids)));
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const convert,
-                          ConversionOf(ids.type, DataType::kInt64));
+                          primitives::ConversionOf(ids.type, DataType::kInt64));
   TFPLUG_RETURN_IF_ERROR(run.launcher().Map(*convert, {ids}, {ids64}));
   return ids64;
 }
@@ -108,13 +108,14 @@ class SegmentReduction {
       TFPLUG_ASSIGN_OR_RETURN(
           const Operand gathered,
           run.launcher().Allocate(x.type, {n, rows.dim(1)}));
-      TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
-                              GatherExpression(indices.type, AsBits(x).type));
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().Map(*gather,
-                             {WithDim(indices, 1, rows.dim(1)),
-                              AsBits(WithDim(WithAxis(rows, 0), 0, n))},
-                             {AsBits(gathered)}));
+      TFPLUG_ASSIGN_OR_RETURN(
+          const Expression* const gather,
+          GatherExpression(indices.type, ir::AsBits(x).type));
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+          *gather,
+          {ir::WithDim(indices, 1, rows.dim(1)),
+           ir::AsBits(ir::WithDim(ir::WithAxis(rows, 0), 0, n))},
+          {ir::AsBits(gathered)}));
       rows = gathered;
     }
     Shape shape = ShapeOf(x);
@@ -163,12 +164,12 @@ class SegmentKernel final : public ReadBackKernel {
   SegmentReduction reduction_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SegmentOps(const Registrar& registrar) {
   for (const char* op : {"SegmentSum", "SegmentProd", "SegmentMax",
                          "SegmentMin", "SegmentMean"}) {
-    registrar.Add<internal::SegmentKernel>(
+    registrar.Add<op_kernels_internal::SegmentKernel>(
         KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices"), "T",
         kNumberTypes);
   }

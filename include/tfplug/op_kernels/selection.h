@@ -21,7 +21,7 @@
 // Ops that select elements one after the other, each depending on those before:
 // on the host.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // UniqueWithCounts: the different elements in the order of their first
 // occurrence, where each one is, and how often.
@@ -40,7 +40,7 @@ class UniqueKernel final : public LateHostKernel {
     }
     const int64_t n = x.shape.dim(0);
     std::vector<int64_t> firsts, counts, places(static_cast<size_t>(n));
-    VisitStored(x.type, [&](auto tag) {
+    ir::VisitStored(x.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const auto key = [&](int64_t i) {
         const T value = x.as<T>()[i];
@@ -155,10 +155,10 @@ class SuppressionKernel final : public LateHostKernel {
   // Returns the numbers of an array of any type.
   static std::vector<float> Floats(const HostArray& array) {
     std::vector<float> result;
-    VisitStored(array.type, [&](auto tag) {
+    ir::VisitStored(array.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t i = 0; i < array.shape.num_elements(); ++i) {
-        result.push_back(Convert<float>(array.as<T>()[i]));
+        result.push_back(ir::Convert<float>(array.as<T>()[i]));
       }
     });
     return result;
@@ -210,14 +210,14 @@ class SuppressionKernel final : public LateHostKernel {
   bool has_minimum_ = false, counts_ = false, pads_ = false;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SelectionOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<UniqueKernel>(
       KernelDef("UniqueWithCounts").TypeConstraint<int32_t, int64_t>("out_idx"),
       "T", kAllTypes);
-  constexpr uint64_t kTypes = SetOf(DataType::kFloat, DataType::kHalf);
+  constexpr uint64_t kTypes = kernel::SetOf(DataType::kFloat, DataType::kHalf);
   const auto def = [](const char* op) {
     return KernelDef(op)
         .HostMemory("max_output_size")

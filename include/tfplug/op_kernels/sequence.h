@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // LinSpace: `num` values from start to stop, inclusive.
 class LinSpaceKernel final : public BackendKernel {
@@ -35,7 +35,7 @@ class LinSpaceKernel final : public BackendKernel {
         return absl::InvalidArgumentError(
             "start and stop must be scalars, not " + x.shape().ToString());
       }
-      VisitStored(x.dtype(), [&](auto tag) {
+      ir::VisitStored(x.dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
         bounds[i] = static_cast<double>(*static_cast<const T*>(x.data()));
       });
@@ -51,12 +51,12 @@ class LinSpaceKernel final : public BackendKernel {
       step = static_cast<float>(stop - start) /
              static_cast<float>(size > 1 ? size - 1 : 1);
     }
-    const Operand last = ScalarOf(
+    const Operand last = ir::ScalarOf(
         DataType::kInt64, static_cast<double>(size > 1 ? size - 1 : -1), y);
     return run.launcher().Map(
         expression_,
-        {IndexOf(y, 0), last, ScalarOf(computed, start, y),
-         ScalarOf(computed, stop, y), ScalarOf(computed, step, y)},
+        {ir::IndexOf(y, 0), last, ir::ScalarOf(computed, start, y),
+         ir::ScalarOf(computed, stop, y), ir::ScalarOf(computed, step, y)},
         {y});
   }
 
@@ -65,10 +65,10 @@ class LinSpaceKernel final : public BackendKernel {
   Expression expression_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SequenceOps(const Registrar& registrar) {
-  registrar.Add<internal::LinSpaceKernel>(
+  registrar.Add<op_kernels_internal::LinSpaceKernel>(
       KernelDef("LinSpace")
           .TypeConstraint<int32_t, int64_t>("Tidx")
           .HostMemory("start")

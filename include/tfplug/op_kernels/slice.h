@@ -12,7 +12,7 @@
 
 // Slices: views of the input that are copied.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 class SliceKernel final : public BackendKernel {
  public:
@@ -38,7 +38,7 @@ class SliceKernel final : public BackendKernel {
             std::to_string(x.dim(d)) + "] and a size within it, but got " +
             std::to_string(first) + " and " + std::to_string(count));
       }
-      x = Range(x, d, first, first + count);
+      x = ir::Range(x, d, first, first + count);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     return Copy(run, x, y);
@@ -61,7 +61,7 @@ class StridedSliceKernel : public BackendKernel {
   // Returns a dense view with the dimensions of `like`, which has as many
   // elements.
   static Operand Reshaped(const Operand& view, const Operand& like) {
-    return Operand::Dense(view.data, view.type, DimsOf(like));
+    return Operand::Dense(view.data, view.type, ir::DimsOf(like));
   }
 
  private:
@@ -153,10 +153,10 @@ class StridedSliceUpdateKernel : public BackendKernel {
   SliceSpec spec_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SliceOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   UseHostBackend();
   const uint64_t without_int32 = kCopiedTypes & ~kInt32Type;
   registrar.Add<SliceKernel>(

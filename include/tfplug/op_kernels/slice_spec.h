@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // A slice of a tensor: the view of its elements, and the shape of the result,
 // in which some dimensions are removed or new.
@@ -108,7 +108,7 @@ class SliceSpec {
         return absl::InvalidArgumentError(
             "only stride 1 allowed on non-range indexing.");
       }
-      view = Range(view, d, at, at + 1);
+      view = ir::Range(view, d, at, at + 1);
       return absl::OkStatus();
     }
     const int64_t low = stride > 0 ? 0 : -1;
@@ -137,7 +137,7 @@ class SliceSpec {
           new_axis_mask_ = 0, shrink_axis_mask_ = 0;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Softmax and LogSoftmax.
 class SoftmaxKernel final : public BackendKernel {
@@ -97,15 +97,16 @@ class CrossEntropyKernel final : public BackendKernel {
   bool is_sparse_ = false;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SoftmaxOps(const Registrar& registrar) {
   for (const char* op : {"Softmax", "LogSoftmax"}) {
-    registrar.Add<internal::SoftmaxKernel>(KernelDef(op), "T", kFloatTypes);
+    registrar.Add<op_kernels_internal::SoftmaxKernel>(KernelDef(op), "T",
+                                                      kFloatTypes);
   }
-  registrar.Add<internal::CrossEntropyKernel>(
+  registrar.Add<op_kernels_internal::CrossEntropyKernel>(
       KernelDef("SoftmaxCrossEntropyWithLogits"), "T", kFloatTypes);
-  registrar.Add<internal::CrossEntropyKernel>(
+  registrar.Add<op_kernels_internal::CrossEntropyKernel>(
       KernelDef("SparseSoftmaxCrossEntropyWithLogits")
           .TypeConstraint<int32_t, int64_t>("Tlabels"),
       "T", kFloatTypes);

@@ -13,7 +13,7 @@
 
 // Ops on sparse tensors: the coordinates of some elements, and their values.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // SparseToDense. Coordinates out of range are ignored.
 class SparseToDenseKernel final : public BackendKernel {
@@ -84,7 +84,7 @@ class SparseMatMulKernel final : public BackendKernel {
           ShapeOf(indices).ToString() + ", " + ShapeOf(a).ToString() + ", " +
           ShapeOf(b).ToString());
     }
-    if (adjoint_b_) b = WithDimLast(b, 0);
+    if (adjoint_b_) b = ir::WithDimLast(b, 0);
     const int64_t n = a.dim(0), columns = b.dim(1);
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand y, run.AllocateOutput(0, {a_shape[1 - inner], columns}));
@@ -93,7 +93,7 @@ class SparseMatMulKernel final : public BackendKernel {
     TFPLUG_RETURN_IF_ERROR(Fill(run, sums, 0));
     const auto coordinate = [&](size_t k) {
       const auto column = static_cast<int64_t>(k);
-      Operand view = Range(indices, 1, column, column + 1);
+      Operand view = ir::Range(indices, 1, column, column + 1);
       view.rank = 1;
       return view;
     };
@@ -101,8 +101,8 @@ class SparseMatMulKernel final : public BackendKernel {
                             run.launcher().Allocate(sums.type, {n, columns}));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         multiply_,
-        {WithDim(coordinate(inner), 1, columns), WithDim(a, 1, columns),
-         WithDim(WithAxis(b, 0), 0, n)},
+        {ir::WithDim(coordinate(inner), 1, columns), ir::WithDim(a, 1, columns),
+         ir::WithDim(ir::WithAxis(b, 0), 0, n)},
         {products}));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
         ScatterKind::kAdd, coordinate(1 - inner), products, sums));
@@ -114,15 +114,15 @@ class SparseMatMulKernel final : public BackendKernel {
   Expression multiply_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SparseOps(const Registrar& registrar) {
-  registrar.Add<internal::SparseToDenseKernel>(
+  registrar.Add<op_kernels_internal::SparseToDenseKernel>(
       KernelDef("SparseToDense")
           .TypeConstraint<int32_t, int64_t>("Tindices")
           .HostMemory("output_shape"),
       "T", kAllTypes);
-  registrar.Add<internal::SparseMatMulKernel>(
+  registrar.Add<op_kernels_internal::SparseMatMulKernel>(
       KernelDef("SparseTensorDenseMatMul")
           .TypeConstraint<int32_t, int64_t>("Tindices")
           .HostMemory("a_shape"),

@@ -18,7 +18,7 @@
 // Ops that give each empty row of a sparse or ragged tensor one element, and
 // the gradients of these and of SparseSlice: index lists, on the host.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Copies element `from` of an array to element `to` of another one.
 inline void CopyElement(const HostArray& source, int64_t from,
@@ -139,16 +139,16 @@ class FillEmptyRowsGradKernel final : public LateHostKernel {
       CopyElement(dy, from, dx, i);
     }
     const HostArray& rest = outputs.Add(dy.type, {});
-    VisitStored(dy.type, [&](auto tag) {
+    ir::VisitStored(dy.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using C = Computed<T>;
-      VisitCombine<C>(static_cast<int>(ReduceKind::kSum), [&](auto add) {
+      using C = ir::Computed<T>;
+      host::VisitCombine<C>(static_cast<int>(ReduceKind::kSum), [&](auto add) {
         C sum{};
         for (int64_t i = 0; i < all; ++i) {
           if (is_value[static_cast<size_t>(i)]) continue;
           sum = add(sum, static_cast<C>(dy.as<T>()[i]));
         }
-        rest.as<T>()[0] = Convert<T>(sum);
+        rest.as<T>()[0] = ir::Convert<T>(sum);
       });
     });
     return absl::OkStatus();
@@ -203,10 +203,10 @@ class SparseSliceGradKernel final : public LateHostKernel {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SparseRowOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   // TensorFlow runs these eagerly as functions, whose arguments of int32 it
   // looks for on the host.
   const uint64_t types = kMovedTypes & ~kInt32Type;
@@ -221,7 +221,7 @@ inline void SparseRowOps(const Registrar& registrar) {
   }
   registrar.Add<SparseSliceGradKernel>(
       KernelDef("SparseSliceGrad").HostMemory("input_start"), "T",
-      (kNumberTypes | SetOf(DataType::kComplex64)) & ~kInt32Type);
+      (kNumberTypes | kernel::SetOf(DataType::kComplex64)) & ~kInt32Type);
 }
 
 }  // namespace tfplug

@@ -11,7 +11,7 @@
 // Segments of the rows with given indices, and their gradients: the ops of
 // lookups of embeddings that are summed.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // SparseSegmentSumWithNumSegments, -MeanWithNumSegments, -SqrtNWithNumSegments.
 class NumberedSegmentKernel final : public BackendKernel {
@@ -88,12 +88,13 @@ class SparseSegmentGradient {
     TFPLUG_ASSIGN_OR_RETURN(const Operand ids, AsInt64(run, segment_ids));
     TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
                             run.launcher().Allocate(out.type, {n, size}));
-    absl::InlinedVector<Operand, 4> inputs = {WithDim(ids, 1, size),
-                                              WithDim(WithAxis(from, 0), 0, n)};
+    absl::InlinedVector<Operand, 4> inputs = {
+        ir::WithDim(ids, 1, size), ir::WithDim(ir::WithAxis(from, 0), 0, n)};
     if (divides_) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand counts,
                               CountSegments(run, ids, gradient.dim(0)));
-      inputs.push_back(WithDim(WithDim(WithAxis(counts, 0), 0, size), 0, n));
+      inputs.push_back(
+          ir::WithDim(ir::WithDim(ir::WithAxis(counts, 0), 0, size), 0, n));
     }
     Operand to = updates;
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(select_, absl::MakeSpan(inputs),
@@ -165,7 +166,8 @@ class SparseSegmentGradV2Kernel final : public ReadBackKernel {
                             run.launcher().Allocate(DataType::kInt64, {n}));
     if (n > 0) {
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
-          rank_, {indices64, WithDim(WithAxis(counts, 0), 0, n)}, {ranks}));
+          rank_, {indices64, ir::WithDim(ir::WithAxis(counts, 0), 0, n)},
+          {ranks}));
     }
     TFPLUG_RETURN_IF_ERROR(gradient_.Run(run, ranks, rows));
     TFPLUG_ASSIGN_OR_RETURN(const Operand unique,
@@ -178,10 +180,11 @@ class SparseSegmentGradV2Kernel final : public ReadBackKernel {
         run.launcher().Map(place_, {used, counts}, {places}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand all,
                             run.launcher().Allocate(unique.type, {size}));
-    TFPLUG_ASSIGN_OR_RETURN(const Expression* const convert,
-                            ConversionOf(DataType::kInt64, unique.type));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Expression* const convert,
+        primitives::ConversionOf(DataType::kInt64, unique.type));
     TFPLUG_RETURN_IF_ERROR(
-        run.launcher().Map(*convert, {IndexOf(all, 0)}, {all}));
+        run.launcher().Map(*convert, {ir::IndexOf(all, 0)}, {all}));
     return run.launcher().Scatter(ScatterKind::kSet, places, all, unique);
   }
 
@@ -207,10 +210,10 @@ class SparseSegmentGradV2Kernel final : public ReadBackKernel {
   Expression place_, rank_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SparseSegmentOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   const auto def = [](const std::string& op) {
     return KernelDef(op)
         .TypeConstraint<int32_t, int64_t>("Tidx")

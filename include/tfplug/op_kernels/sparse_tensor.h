@@ -20,7 +20,7 @@
 // Ops of tf.sparse that sort, select and join the elements of sparse tensors:
 // index lists of data-dependent length, on the host.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // A sparse tensor: a row of coordinates and a value for each element.
 struct SparseView {
@@ -364,10 +364,10 @@ class SparseConcatKernel final : public LateHostKernel {
   int64_t axis_ = 0, count_ = 1;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SparseTensorOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<SparseReorderKernel>(
       KernelDef("SparseReorder").HostMemory("input_shape"), "T", kMovedTypes);
   registrar.Add<SparseReshapeKernel>(KernelDef("SparseReshape")

@@ -13,7 +13,7 @@
 
 // Ops that rearrange blocks of an image.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Returns a view of an image [batch, spatial..., rest], whose spatial sizes are
 // multiples of the blocks' sizes, as [position in the block..., batch,
@@ -96,7 +96,7 @@ class BatchKernel final : public BackendKernel {
     Ints dims = {batch};
     for (int64_t size : sizes) dims.push_back(size);
     dims.push_back(rest);
-    return AsBits(Operand::Dense(x.data, x.type, dims));
+    return ir::AsBits(Operand::Dense(x.data, x.type, dims));
   }
   static Shape ResultShape(const Operand& x, int64_t batch, const Ints& sizes) {
     Shape shape = {batch};
@@ -115,7 +115,7 @@ class BatchKernel final : public BackendKernel {
   static absl::Status ToBatch(OpRun& run, const Operand& x, const Ints& blocks,
                               const Ints& paddings) {
     Ints from, to;  // sizes
-    absl::InlinedVector<Placement, 3> placements;
+    absl::InlinedVector<primitives::Placement, 3> placements;
     int64_t batch = x.dim(0);
     for (size_t i = 0; i < blocks.size(); ++i) {
       const int64_t size = x.dim(static_cast<int>(i) + 1);
@@ -139,12 +139,12 @@ class BatchKernel final : public BackendKernel {
     bool is_padded = false;
     for (int64_t padding : paddings) is_padded = is_padded || padding > 0;
     if (is_padded) {
-      TFPLUG_ASSIGN_OR_RETURN(image,
-                              Place(run.launcher(), image, placements, 0));
+      TFPLUG_ASSIGN_OR_RETURN(
+          image, primitives::Place(run.launcher(), image, placements, 0));
     }
     const Operand from_blocks = BlocksOf(image, blocks);
     return Copy(run, from_blocks,
-                Operand::Dense(y.data, image.type, DimsOf(from_blocks)));
+                Operand::Dense(y.data, image.type, ir::DimsOf(from_blocks)));
   }
 
   static absl::Status ToSpace(OpRun& run, const Operand& x, const Ints& blocks,
@@ -178,15 +178,16 @@ class BatchKernel final : public BackendKernel {
     Operand image = WithSizes(y, batch, whole, rest);
     if (is_cropped) {
       TFPLUG_ASSIGN_OR_RETURN(
-          image, run.launcher().Allocate(image.type, DimsOf(image)));
+          image, run.launcher().Allocate(image.type, ir::DimsOf(image)));
     }
     const Operand to = BlocksOf(image, blocks);
     TFPLUG_RETURN_IF_ERROR(
-        Copy(run, Operand::Dense(x.data, image.type, DimsOf(to)), to));
+        Copy(run, Operand::Dense(x.data, image.type, ir::DimsOf(to)), to));
     if (!is_cropped) return absl::OkStatus();
     for (size_t i = 0; i < blocks.size(); ++i) {
       const int64_t begin = crops[2 * i];
-      image = Range(image, static_cast<int>(i) + 1, begin, begin + cropped[i]);
+      image =
+          ir::Range(image, static_cast<int>(i) + 1, begin, begin + cropped[i]);
     }
     return Copy(run, image, out);
   }
@@ -249,7 +250,7 @@ class DepthKernel final : public BackendKernel {
   // block, column in the block, channel].
   Operand Large(const Operand& image) const {
     const Operand blocks = BlocksOf(image, {block_, block_});
-    return WithDimLast(WithDimLast(WithDimLast(blocks, 0), 0), 3);
+    return ir::WithDimLast(ir::WithDimLast(ir::WithDimLast(blocks, 0), 0), 3);
   }
   Operand Small(const Operand& image) const {
     Operand view = image;
@@ -265,10 +266,10 @@ class DepthKernel final : public BackendKernel {
   int64_t block_ = 1;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SpatialOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   registrar.Add<BatchKernel>(
       KernelDef("SpaceToBatchND")
           .TypeConstraint<int32_t, int64_t>("Tblock_shape")

@@ -21,7 +21,7 @@
 // do: Eigen computes them on the host, in double, as TensorFlow's CPU does.
 // This header needs Eigen and is therefore not in all.h.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 struct SpecialFunction {
   const char* name;
@@ -155,22 +155,23 @@ class SpecialKernel final : public HostKernel {
           if (shape.dim(own) > 1) at += index * stride;
           stride *= shape.dim(own);
         }
-        x[k] = Convert<double>(inputs[k].as<T>()[at]);
+        x[k] = ir::Convert<double>(inputs[k].as<T>()[at]);
       }
-      output.as<T>()[i] = Convert<T>(function_->function(x[0], x[1], x[2]));
+      output.as<T>()[i] = ir::Convert<T>(function_->function(x[0], x[1], x[2]));
     }
   }
 
   const SpecialFunction* function_ = nullptr;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SpecialOps(const Registrar& registrar) {
-  for (const internal::SpecialFunction& op : internal::kSpecialFunctions) {
-    registrar.Add<internal::SpecialKernel>(
+  for (const op_kernels_internal::SpecialFunction& op :
+       op_kernels_internal::kSpecialFunctions) {
+    registrar.Add<op_kernels_internal::SpecialKernel>(
         KernelDef(op.name), "T",
-        internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf));
+        kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf));
   }
 }
 

@@ -15,7 +15,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // SyncDevice: finishes after all that was enqueued before. TensorFlow's own
 // kernel does not wait for a plug-in's device, so that
@@ -39,10 +39,10 @@ class SyncDeviceKernel final : public AsyncKernel {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void SyncOps(const Registrar& registrar) {
-  registrar.Add<internal::SyncDeviceKernel>(KernelDef("SyncDevice"));
+  registrar.Add<op_kernels_internal::SyncDeviceKernel>(KernelDef("SyncDevice"));
 }
 
 }  // namespace tfplug

@@ -21,7 +21,7 @@
 // where TensorFlow lacks what the kernels need. The kernels are registered
 // nevertheless, so that TensorFlow places the ops on the device before.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The device code of lists (see VariableCode), from primitives.
 struct BackendLists : BackendVariables {
@@ -78,21 +78,22 @@ class BoolListKernel final : public Kernel {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // Lists of tensors, as in the loops of recurrent layers and their gradients.
 inline void TensorListOps(const Registrar& registrar) {
   const auto of_lists = [](const char* op) {
     return KernelDef(op).TypeConstraint("T", {DataType::kVariant});
   };
-  registrar.Add<internal::AddListsKernel>(of_lists("AddN"));
-  registrar.Add<internal::ZerosLikeListKernel>(of_lists("ZerosLike"));
+  registrar.Add<op_kernels_internal::AddListsKernel>(of_lists("AddN"));
+  registrar.Add<op_kernels_internal::ZerosLikeListKernel>(
+      of_lists("ZerosLike"));
   const auto of_bools = [&](const char* op,
                             std::initializer_list<const char*> on_host) {
     KernelDef def =
         KernelDef(op).TypeConstraint("element_dtype", {DataType::kBool});
     for (const char* name : on_host) def = std::move(def).HostMemory(name);
-    registrar.Add<internal::BoolListKernel>(std::move(def));
+    registrar.Add<op_kernels_internal::BoolListKernel>(std::move(def));
   };
   of_bools("TensorListFromTensor", {"element_shape"});
   of_bools("TensorListGetItem", {"index", "element_shape"});

@@ -15,7 +15,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The optimizers: one function each, from the inputs of the op, in order, to
 // the new values of its variables.
@@ -148,13 +148,14 @@ inline const std::vector<TrainingOp>& TrainingTable() {
   return *table;
 }
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // The updates of optimizers: ResourceApply... and ResourceSparseApply..., each
 // as one Map.
 inline void TrainingOps(const Registrar& registrar) {
-  internal::training_table = &internal::TrainingTable();
-  for (const internal::TrainingOp& op : *internal::training_table) {
+  op_kernels_internal::training_table = &op_kernels_internal::TrainingTable();
+  for (const op_kernels_internal::TrainingOp& op :
+       *op_kernels_internal::training_table) {
     for (const char* name : {op.name, op.sparse_name}) {
       if (name == nullptr) continue;
       KernelDef def(name);
@@ -164,7 +165,8 @@ inline void TrainingOps(const Registrar& registrar) {
       if (name == op.sparse_name) {
         def = std::move(def).TypeConstraint<int32_t, int64_t>("Tindices");
       }
-      registrar.Add<internal::TrainingKernel>(std::move(def), "T", kFloatTypes);
+      registrar.Add<op_kernels_internal::TrainingKernel>(std::move(def), "T",
+                                                         kFloatTypes);
     }
   }
 }

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 
 // The kernel of all optimizers, and the rows of their table (training.h).
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // An op that changes variables, its first inputs. The other inputs are scalars
 // and one gradient. The op's variant for slices has one more input, the indices
@@ -77,7 +77,8 @@ TrainingOp Training(std::array<Value, kVariables> (*formula)(A...),
   op.num_inputs = (size_t{std::is_same_v<A, Value>} + ...);
   op.num_variables = kVariables;
   for (size_t i = 0; i < kVariables; ++i) {
-    op.variables[i] = NameOf(static_cast<typename O::Inputs>(i));
+    op.variables[i] =
+        kernel_internal::NameOf(static_cast<typename O::Inputs>(i));
   }
   op.gradient = kGradientOf<O>;
   op.attr = attr;
@@ -215,10 +216,10 @@ class TrainingKernel final : public BackendKernel {
     for (int d = 1; d < slices.rank; ++d) index.AddDim(slices.dim(d), 0);
     inputs.push_back(index);
     for (const Operand& variable : variables) {
-      inputs.push_back(WithDim(WithAxis(variable, 0), 0, n));
+      inputs.push_back(ir::WithDim(ir::WithAxis(variable, 0), 0, n));
       TFPLUG_ASSIGN_OR_RETURN(
           const Operand result,
-          run.launcher().Allocate(variable.type, DimsOf(slices)));
+          run.launcher().Allocate(variable.type, ir::DimsOf(slices)));
       outputs.push_back(result);
     }
     TFPLUG_RETURN_IF_ERROR(AddInputs(run, ShapeOf(slices), slices, inputs));
@@ -277,7 +278,7 @@ class TrainingKernel final : public BackendKernel {
   Expression expression_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // The device code of variables (see VariableCode), from primitives.
 struct BackendVariables {
@@ -21,7 +21,7 @@ struct BackendVariables {
     TFPLUG_RETURN_IF_ERROR(run.Start(/*on_host=*/false));
     TFPLUG_ASSIGN_OR_RETURN(const Operand source, ViewOf(from));
     TFPLUG_ASSIGN_OR_RETURN(const Operand target, ViewOf(to));
-    return internal::Copy(run, source, target);
+    return op_kernels_internal::Copy(run, source, target);
   }
 
   static absl::Status Update(KernelContext& context, VariableUpdate update,
@@ -39,11 +39,11 @@ struct BackendVariables {
   }
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 // tf.Variable: assign, assign_add and assign_sub.
 inline void VariableOps(const Registrar& registrar) {
-  using Code = internal::BackendVariables;
+  using Code = op_kernels_internal::BackendVariables;
   const auto def = [](const char* op) {
     return KernelDef(op).HostMemory("resource");
   };

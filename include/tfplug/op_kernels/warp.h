@@ -13,7 +13,7 @@
 
 // Images that are sampled at computed places.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Moves a coordinate that is out of range to the place in the image that
 // fill_mode gives it. `size` is a float.
@@ -139,11 +139,11 @@ class ProjectiveTransformKernel final : public BackendKernel {
       for (int d = 1; d < 4; ++d) parameter.stride(d) = 0;
       inputs.push_back(parameter);
     }
-    inputs.push_back(IndexOf(y, 2));
-    inputs.push_back(IndexOf(y, 1));
+    inputs.push_back(ir::IndexOf(y, 2));
+    inputs.push_back(ir::IndexOf(y, 1));
     for (const double value :
          {static_cast<double>(x.dim(1)), static_cast<double>(x.dim(2)), fill}) {
-      inputs.push_back(ScalarOf(DataType::kFloat, value, y));
+      inputs.push_back(ir::ScalarOf(DataType::kFloat, value, y));
     }
     return run.launcher().Map(expression_, absl::MakeSpan(inputs),
                               absl::MakeSpan(&y, 1));
@@ -154,13 +154,13 @@ class ProjectiveTransformKernel final : public BackendKernel {
   Expression expression_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void WarpOps(const Registrar& registrar) {
-  using internal::ProjectiveTransformKernel;
+  using op_kernels_internal::ProjectiveTransformKernel;
   constexpr uint64_t kImages =
-      internal::SetOf(DataType::kUint8, DataType::kInt32, DataType::kInt64,
-                      DataType::kHalf, DataType::kFloat, DataType::kDouble);
+      kernel::SetOf(DataType::kUint8, DataType::kInt32, DataType::kInt64,
+                    DataType::kHalf, DataType::kFloat, DataType::kDouble);
   registrar.Add<ProjectiveTransformKernel>(
       KernelDef("ImageProjectiveTransformV2").HostMemory("output_shape"),
       "dtype", kImages);

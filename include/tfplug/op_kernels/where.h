@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // Where: the coordinates of all elements that are not 0.
 class WhereKernel final : public ReadBackKernel {
@@ -40,10 +40,10 @@ class WhereKernel final : public ReadBackKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, FlatInput(run));
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand found,
-        run.launcher().Allocate(DataType::kInt64, DimsOf(x)));
+        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(x)));
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand counts,
-        run.launcher().Allocate(DataType::kInt64, DimsOf(x)));
+        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(x)));
     if (x.num_elements() == 0) return counts;
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(is_found_, {x}, {found}));
     TFPLUG_RETURN_IF_ERROR(
@@ -70,11 +70,12 @@ class WhereKernel final : public ReadBackKernel {
         const Operand all,
         run.launcher().Allocate(DataType::kInt64, shape.dims()));
     for (int d = 0; d < x.rank; ++d) {
-      const Operand coordinate = Range(all, x.rank, d, d + 1);
-      TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
-                              ConversionOf(DataType::kInt64, DataType::kInt64));
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().Map(*copy, {IndexOf(coordinate, d)}, {coordinate}));
+      const Operand coordinate = ir::Range(all, x.rank, d, d + 1);
+      TFPLUG_ASSIGN_OR_RETURN(
+          const Expression* const copy,
+          primitives::ConversionOf(DataType::kInt64, DataType::kInt64));
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+          *copy, {ir::IndexOf(coordinate, d)}, {coordinate}));
     }
     return run.launcher().Scatter(
         ScatterKind::kSet, rows,
@@ -90,10 +91,11 @@ class WhereKernel final : public ReadBackKernel {
   Expression is_found_, row_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void WhereOps(const Registrar& registrar) {
-  registrar.Add<internal::WhereKernel>(KernelDef("Where"), "T", kAllTypes);
+  registrar.Add<op_kernels_internal::WhereKernel>(KernelDef("Where"), "T",
+                                                  kAllTypes);
 }
 
 }  // namespace tfplug

@@ -14,11 +14,11 @@
 #pragma GCC visibility push(hidden)
 
 // The attributes of convolutions and pooling, and the shapes of their images.
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // Returns a view with the channels last.
 inline Operand ChannelsLast(const Operand& view, bool channels_first) {
-  return channels_first ? WithDimLast(view, 1) : view;
+  return channels_first ? ir::WithDimLast(view, 1) : view;
 }
 // Returns the shape of an image with this batch, channels and output size.
 inline Shape ImageShape(int64_t batch, const Windows& windows, int64_t channels,
@@ -136,7 +136,7 @@ class WindowAttrs {
   std::vector<int64_t> strides_, dilations_, sizes_, paddings_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 // pooling with indices, and morphological dilation, which adds windows to a
 // filter. Of equal elements, the first one counts.
 namespace tfplug {
-namespace internal {
+namespace op_kernels_internal {
 
 // How an element of a window is counted: `first` for the first element of the
 // first window, plus steps for each dimension of the output [batch, height,
@@ -50,7 +50,7 @@ class WindowMaximum {
     const DataType computed = ComputeType(type);
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
-        maximum_, MakeReduction(
+        maximum_, primitives::MakeReduction(
                       ReduceKind::kMax, {type, type}, computed,
                       [](Value x, Value f) { return x + f; }, computed));
     first_.kind = ReduceKind::kMin;
@@ -79,13 +79,15 @@ class WindowMaximum {
   absl::Status Run(OpRun& run, const Operand& image, const Operand* filter,
                    const Windows& windows, const Positions& positions,
                    const Operand& maximum, const Operand& indices) const {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                            Padded(run.launcher(), image, windows,
-                                   -std::numeric_limits<double>::infinity()));
-    const Operand x = WithWindowLast(WindowsOf(padded, windows), 2);
-    Operand f = ScalarOf(image.type, 0, x);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand padded,
+        primitives::Padded(run.launcher(), image, windows,
+                           -std::numeric_limits<double>::infinity()));
+    const Operand x =
+        primitives::WithWindowLast(primitives::WindowsOf(padded, windows), 2);
+    Operand f = ir::ScalarOf(image.type, 0, x);
     Operand order = Operand::Index(), start = Operand::Index(positions.first);
-    if (filter != nullptr) f = WithoutDims(*filter);
+    if (filter != nullptr) f = ir::WithoutDims(*filter);
     for (int d = 0; d < 6; ++d) {
       const int64_t strides[] = {0, 0, 0, 1};
       if (filter != nullptr) {
@@ -96,18 +98,18 @@ class WindowMaximum {
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand largest,
-        run.launcher().Allocate(ComputeType(image.type), DimsOf(indices)));
+        run.launcher().Allocate(ComputeType(image.type), ir::DimsOf(indices)));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(maximum_, {x, f}, {largest}));
     if (maximum.data != nullptr) {
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(store_, {largest}, {maximum}));
     }
     const auto scalar = [&](int64_t value) {
-      return ScalarOf(DataType::kInt64, static_cast<double>(value), x);
+      return ir::ScalarOf(DataType::kInt64, static_cast<double>(value), x);
     };
     return run.launcher().Reduce(
         first_,
-        {x, f, WithDim(WithDim(largest, 4, x.dim(5)), 4, x.dim(4)), order,
-         start, scalar(x.dim(5)), scalar(positions.row_step),
+        {x, f, ir::WithDim(ir::WithDim(largest, 4, x.dim(5)), 4, x.dim(4)),
+         order, start, scalar(x.dim(5)), scalar(positions.row_step),
          scalar(positions.column_step)},
         {indices});
   }
@@ -127,7 +129,7 @@ inline absl::Status SumElements(OpRun& run, const Operand& indices,
     return Operand::Dense(view.data, view.type, {view.num_elements()});
   };
   const auto convert = [&](const Operand& from, const Operand& to) {
-    const auto conversion = ConversionOf(from.type, to.type);
+    const auto conversion = primitives::ConversionOf(from.type, to.type);
     return conversion.ok() ? launcher.Map(**conversion, {from}, {to})
                            : conversion.status();
   };
@@ -135,8 +137,10 @@ inline absl::Status SumElements(OpRun& run, const Operand& indices,
   const DataType computed = ComputeType(y.type);
   const bool is_exact = computed == y.type;
   if (!is_exact) {
-    TFPLUG_ASSIGN_OR_RETURN(terms, launcher.Allocate(computed, DimsOf(terms)));
-    TFPLUG_ASSIGN_OR_RETURN(sums, launcher.Allocate(computed, DimsOf(sums)));
+    TFPLUG_ASSIGN_OR_RETURN(terms,
+                            launcher.Allocate(computed, ir::DimsOf(terms)));
+    TFPLUG_ASSIGN_OR_RETURN(sums,
+                            launcher.Allocate(computed, ir::DimsOf(sums)));
     TFPLUG_RETURN_IF_ERROR(convert(flat(updates), terms));
   }
   TFPLUG_RETURN_IF_ERROR(Fill(run, sums, 0));
@@ -292,12 +296,12 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand indices,
-        run.launcher().Allocate(DataType::kInt64, DimsOf(argmax)));
+        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(argmax)));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         place_,
-        {argmax, IndexOf(argmax, 0),
-         ScalarOf(DataType::kInt64, static_cast<double>(CountOf(x, 1, 4)),
-                  argmax)},
+        {argmax, ir::IndexOf(argmax, 0),
+         ir::ScalarOf(DataType::kInt64,
+                      static_cast<double>(ir::CountOf(x, 1, 4)), argmax)},
         {indices}));
     return SumElements(run, indices, dy, dx);
   }
@@ -307,10 +311,10 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
   Expression place_;
 };
 
-}  // namespace internal
+}  // namespace op_kernels_internal
 
 inline void WindowArgmaxOps(const Registrar& registrar) {
-  using namespace internal;  // NOLINT
+  using namespace op_kernels_internal;  // NOLINT
   for (const char* op :
        {"Dilation2D", "Dilation2DBackpropInput", "Dilation2DBackpropFilter"}) {
     registrar.Add<DilationKernel>(KernelDef(op), "T", kFloatTypes);

@@ -71,17 +71,17 @@ struct BatchToSpaceNDOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tblock_shape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op BatchToSpaceND does not allow this type for "
                   "Tblock_shape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tblock_shape");
+    return kernel::Constrain<Types...>(this, "Tblock_shape");
   }
   template <class... Types>
   auto Tcrops() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op BatchToSpaceND does not allow this type for "
                   "Tcrops; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tcrops");
+    return kernel::Constrain<Types...>(this, "Tcrops");
   }
 };
 using BatchToSpaceND = Op<BatchToSpaceNDOp>;
@@ -95,12 +95,12 @@ struct BitcastOp {
   template <class... Types>
   auto type() && {
     static_assert(
-        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        kernel::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
         "tfplug: the op Bitcast does not allow this type for type; it allows "
         "float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
         "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
         "uint32, uint64");
-    return internal::Constrain<Types...>(this, "type");
+    return kernel::Constrain<Types...>(this, "type");
   }
 };
 using Bitcast = Op<BitcastOp>;
@@ -178,10 +178,10 @@ struct ConcatOffsetOp {
   enum Types : int { shape_type_attr };
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ConcatOffset does not allow this type for "
                   "shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using ConcatOffset = Op<ConcatOffsetOp>;
@@ -207,10 +207,10 @@ struct ConjugateTransposeOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ConjugateTranspose does not allow this type "
                   "for Tperm; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tperm");
+    return kernel::Constrain<Types...>(this, "Tperm");
   }
 };
 using ConjugateTranspose = Op<ConjugateTransposeOp>;
@@ -347,10 +347,10 @@ struct ExpandDimsOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tdim() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ExpandDims does not allow this type for "
                   "Tdim; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tdim");
+    return kernel::Constrain<Types...>(this, "Tdim");
   }
 };
 using ExpandDims = Op<ExpandDimsOp>;
@@ -469,10 +469,10 @@ struct FillOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto index_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Fill does not allow this type for "
                   "index_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "index_type");
+    return kernel::Constrain<Types...>(this, "index_type");
   }
 };
 using Fill = Op<FillOp>;
@@ -495,7 +495,7 @@ struct GatherOp {
   enum Types : int { Tparams_attr, Tindices_attr };
   template <class... Types>
   auto Tparams() && {
-    return internal::Constrain<Types...>(this, "Tparams");
+    return kernel::Constrain<Types...>(this, "Tparams");
   }
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -510,7 +510,7 @@ struct GatherNdOp {
   enum Strings : int { bad_indices_policy };
   template <class... Types>
   auto Tparams() && {
-    return internal::Constrain<Types...>(this, "Tparams");
+    return kernel::Constrain<Types...>(this, "Tparams");
   }
   using TypesOf_Tindices = types::Int32Int16Int64;
 };
@@ -526,15 +526,15 @@ struct GatherV2Op {
   enum Types : int { Tparams_attr, Tindices_attr, Taxis_attr };
   template <class... Types>
   auto Tparams() && {
-    return internal::Constrain<Types...>(this, "Tparams");
+    return kernel::Constrain<Types...>(this, "Tparams");
   }
   using TypesOf_Tindices = types::Int32Int16Int64;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op GatherV2 does not allow this type for "
                   "Taxis; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Taxis");
+    return kernel::Constrain<Types...>(this, "Taxis");
   }
 };
 using GatherV2 = Op<GatherV2Op>;
@@ -621,10 +621,10 @@ struct ListDiffOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ListDiff does not allow this type for "
                   "out_idx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_idx");
+    return kernel::Constrain<Types...>(this, "out_idx");
   }
 };
 using ListDiff = Op<ListDiffOp>;
@@ -647,10 +647,10 @@ struct MatrixBandPartOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tindex() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MatrixBandPart does not allow this type for "
                   "Tindex; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindex");
+    return kernel::Constrain<Types...>(this, "Tindex");
   }
 };
 using MatrixBandPart = Op<MatrixBandPartOp>;
@@ -754,10 +754,10 @@ struct MirrorPadOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MirrorPad does not allow this type for "
                   "Tpaddings; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tpaddings");
+    return kernel::Constrain<Types...>(this, "Tpaddings");
   }
 };
 using MirrorPad = Op<MirrorPadOp>;
@@ -772,10 +772,10 @@ struct MirrorPadGradOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MirrorPadGrad does not allow this type for "
                   "Tpaddings; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tpaddings");
+    return kernel::Constrain<Types...>(this, "Tpaddings");
   }
 };
 using MirrorPadGrad = Op<MirrorPadGradOp>;
@@ -790,10 +790,10 @@ struct OneHotOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto TI() && {
-    static_assert(internal::Allows<Types...>(types::Int32Uint8Int8Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Uint8Int8Int64::kSet),
                   "tfplug: the op OneHot does not allow this type for TI; it "
                   "allows int32, uint8, int8, int64");
-    return internal::Constrain<Types...>(this, "TI");
+    return kernel::Constrain<Types...>(this, "TI");
   }
 };
 using OneHot = Op<OneHotOp>;
@@ -826,10 +826,10 @@ struct PadOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Pad does not allow this type for Tpaddings; "
                   "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tpaddings");
+    return kernel::Constrain<Types...>(this, "Tpaddings");
   }
 };
 using Pad = Op<PadOp>;
@@ -842,10 +842,10 @@ struct PadV2Op {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op PadV2 does not allow this type for "
                   "Tpaddings; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tpaddings");
+    return kernel::Constrain<Types...>(this, "Tpaddings");
   }
 };
 using PadV2 = Op<PadV2Op>;
@@ -1048,10 +1048,10 @@ struct QuantizedReshapeOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op QuantizedReshape does not allow this type "
                   "for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using QuantizedReshape = Op<QuantizedReshapeOp>;
@@ -1082,10 +1082,10 @@ struct ReshapeOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Reshape does not allow this type for "
                   "Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using Reshape = Op<ReshapeOp>;
@@ -1107,10 +1107,10 @@ struct ResourceStridedSliceAssignOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ResourceStridedSliceAssign does not allow "
                   "this type for Index; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Index");
+    return kernel::Constrain<Types...>(this, "Index");
   }
 };
 using ResourceStridedSliceAssign = Op<ResourceStridedSliceAssignOp>;
@@ -1134,10 +1134,10 @@ struct ReverseSequenceOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tlen() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ReverseSequence does not allow this type "
                   "for Tlen; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tlen");
+    return kernel::Constrain<Types...>(this, "Tlen");
   }
 };
 using ReverseSequence = Op<ReverseSequenceOp>;
@@ -1160,17 +1160,17 @@ struct RollOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshift() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Roll does not allow this type for Tshift; "
                   "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshift");
+    return kernel::Constrain<Types...>(this, "Tshift");
   }
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Roll does not allow this type for Taxis; it "
                   "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Taxis");
+    return kernel::Constrain<Types...>(this, "Taxis");
   }
 };
 using Roll = Op<RollOp>;
@@ -1240,10 +1240,10 @@ struct SliceOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Slice does not allow this type for Index; "
                   "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Index");
+    return kernel::Constrain<Types...>(this, "Index");
   }
 };
 using Slice = Op<SliceOp>;
@@ -1267,10 +1267,10 @@ struct SpaceToBatchOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SpaceToBatch does not allow this type for "
                   "Tpaddings; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tpaddings");
+    return kernel::Constrain<Types...>(this, "Tpaddings");
   }
 };
 using SpaceToBatch = Op<SpaceToBatchOp>;
@@ -1284,17 +1284,17 @@ struct SpaceToBatchNDOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tblock_shape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SpaceToBatchND does not allow this type for "
                   "Tblock_shape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tblock_shape");
+    return kernel::Constrain<Types...>(this, "Tblock_shape");
   }
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SpaceToBatchND does not allow this type for "
                   "Tpaddings; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tpaddings");
+    return kernel::Constrain<Types...>(this, "Tpaddings");
   }
 };
 using SpaceToBatchND = Op<SpaceToBatchNDOp>;
@@ -1333,10 +1333,10 @@ struct SplitVOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tlen() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int8Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int8Int64::kSet),
                   "tfplug: the op SplitV does not allow this type for Tlen; "
                   "it allows int32, int8, int64");
-    return internal::Constrain<Types...>(this, "Tlen");
+    return kernel::Constrain<Types...>(this, "Tlen");
   }
 };
 using SplitV = Op<SplitVOp>;
@@ -1379,10 +1379,10 @@ struct StridedSliceOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int16Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int16Int64::kSet),
                   "tfplug: the op StridedSlice does not allow this type for "
                   "Index; it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Index");
+    return kernel::Constrain<Types...>(this, "Index");
   }
 };
 using StridedSlice = Op<StridedSliceOp>;
@@ -1406,10 +1406,10 @@ struct StridedSliceAssignOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StridedSliceAssign does not allow this type "
                   "for Index; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Index");
+    return kernel::Constrain<Types...>(this, "Index");
   }
 };
 using StridedSliceAssign = Op<StridedSliceAssignOp>;
@@ -1432,10 +1432,10 @@ struct StridedSliceGradOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StridedSliceGrad does not allow this type "
                   "for Index; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Index");
+    return kernel::Constrain<Types...>(this, "Index");
   }
 };
 using StridedSliceGrad = Op<StridedSliceGradOp>;
@@ -1518,10 +1518,10 @@ struct TensorStridedSliceUpdateOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorStridedSliceUpdate does not allow "
                   "this type for Index; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Index");
+    return kernel::Constrain<Types...>(this, "Index");
   }
 };
 using TensorStridedSliceUpdate = Op<TensorStridedSliceUpdateOp>;
@@ -1534,10 +1534,10 @@ struct TileOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tmultiples() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Tile does not allow this type for "
                   "Tmultiples; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tmultiples");
+    return kernel::Constrain<Types...>(this, "Tmultiples");
   }
 };
 using Tile = Op<TileOp>;
@@ -1559,10 +1559,10 @@ struct TransposeOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Transpose does not allow this type for "
                   "Tperm; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tperm");
+    return kernel::Constrain<Types...>(this, "Tperm");
   }
 };
 using Transpose = Op<TransposeOp>;
@@ -1575,10 +1575,10 @@ struct UniqueOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Unique does not allow this type for "
                   "out_idx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_idx");
+    return kernel::Constrain<Types...>(this, "out_idx");
   }
 };
 using Unique = Op<UniqueOp>;
@@ -1591,17 +1591,17 @@ struct UniqueV2Op {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueV2 does not allow this type for "
                   "Taxis; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Taxis");
+    return kernel::Constrain<Types...>(this, "Taxis");
   }
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueV2 does not allow this type for "
                   "out_idx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_idx");
+    return kernel::Constrain<Types...>(this, "out_idx");
   }
 };
 using UniqueV2 = Op<UniqueV2Op>;
@@ -1614,10 +1614,10 @@ struct UniqueWithCountsOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueWithCounts does not allow this type "
                   "for out_idx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_idx");
+    return kernel::Constrain<Types...>(this, "out_idx");
   }
 };
 using UniqueWithCounts = Op<UniqueWithCountsOp>;
@@ -1630,17 +1630,17 @@ struct UniqueWithCountsV2Op {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueWithCountsV2 does not allow this type "
                   "for Taxis; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Taxis");
+    return kernel::Constrain<Types...>(this, "Taxis");
   }
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueWithCountsV2 does not allow this type "
                   "for out_idx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_idx");
+    return kernel::Constrain<Types...>(this, "out_idx");
   }
 };
 using UniqueWithCountsV2 = Op<UniqueWithCountsV2Op>;

@@ -102,7 +102,7 @@ struct PrintOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto U() && {
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using Print = Op<PrintOp>;

@@ -69,7 +69,7 @@ struct IfOp {
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Tcond() && {
-    return internal::Constrain<Types...>(this, "Tcond");
+    return kernel::Constrain<Types...>(this, "Tcond");
   }
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
@@ -143,7 +143,7 @@ struct StatelessIfOp {
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Tcond() && {
-    return internal::Constrain<Types...>(this, "Tcond");
+    return kernel::Constrain<Types...>(this, "Tcond");
   }
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;

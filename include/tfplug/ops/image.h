@@ -281,10 +281,10 @@ struct ExtractJpegShapeOp {
   enum Types : int { output_type_attr };
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ExtractJpegShape does not allow this type "
                   "for output_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "output_type");
+    return kernel::Constrain<Types...>(this, "output_type");
   }
 };
 using ExtractJpegShape = Op<ExtractJpegShapeOp>;
@@ -360,10 +360,10 @@ struct NonMaxSuppressionV2Op {
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
-    static_assert(internal::Allows<Types...>(types::FloatHalf::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatHalf::kSet),
                   "tfplug: the op NonMaxSuppressionV2 does not allow this "
                   "type for T_threshold; it allows float, half");
-    return internal::Constrain<Types...>(this, "T_threshold");
+    return kernel::Constrain<Types...>(this, "T_threshold");
   }
 };
 using NonMaxSuppressionV2 = Op<NonMaxSuppressionV2Op>;
@@ -384,10 +384,10 @@ struct NonMaxSuppressionV3Op {
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
-    static_assert(internal::Allows<Types...>(types::FloatHalf::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatHalf::kSet),
                   "tfplug: the op NonMaxSuppressionV3 does not allow this "
                   "type for T_threshold; it allows float, half");
-    return internal::Constrain<Types...>(this, "T_threshold");
+    return kernel::Constrain<Types...>(this, "T_threshold");
   }
 };
 using NonMaxSuppressionV3 = Op<NonMaxSuppressionV3Op>;
@@ -410,10 +410,10 @@ struct NonMaxSuppressionV4Op {
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
-    static_assert(internal::Allows<Types...>(types::FloatHalf::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatHalf::kSet),
                   "tfplug: the op NonMaxSuppressionV4 does not allow this "
                   "type for T_threshold; it allows float, half");
-    return internal::Constrain<Types...>(this, "T_threshold");
+    return kernel::Constrain<Types...>(this, "T_threshold");
   }
 };
 using NonMaxSuppressionV4 = Op<NonMaxSuppressionV4Op>;
@@ -638,10 +638,10 @@ struct StatelessSampleDistortedBoundingBoxOp {
   using TypesOf_T = types::IntsUint8;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessSampleDistortedBoundingBox does "
                   "not allow this type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessSampleDistortedBoundingBox =

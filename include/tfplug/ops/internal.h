@@ -38,10 +38,10 @@ struct InternalFusedBatchNormExOp {
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _FusedBatchNormEx does not allow this type "
                   "for U; it allows float");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using InternalFusedBatchNormEx = Op<InternalFusedBatchNormExOp>;
@@ -80,10 +80,10 @@ struct InternalFusedBatchNormGradExOp {
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _FusedBatchNormGradEx does not allow this "
                   "type for U; it allows float");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using InternalFusedBatchNormGradEx = Op<InternalFusedBatchNormGradExOp>;
@@ -111,7 +111,7 @@ struct InternalFusedConv2DOp {
   using TypesOf_T = types::FloatDoubleInt8Qint8Half;
   template <class... Types>
   auto TArgs() && {
-    return internal::Constrain<Types...>(this, "TArgs");
+    return kernel::Constrain<Types...>(this, "TArgs");
   }
 };
 using InternalFusedConv2D = Op<InternalFusedConv2DOp>;
@@ -204,35 +204,34 @@ struct InternalFusedQuantizedConv2DOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _FusedQuantizedConv2D does not allow this "
                   "type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(
-        internal::Allows<Types...>(types::FloatQint8Quint8Qint32::kSet),
-        "tfplug: the op _FusedQuantizedConv2D does not allow this type for "
-        "Tsummand; it allows float, qint8, quint8, qint32");
-    return internal::Constrain<Types...>(this, "Tsummand");
+    static_assert(kernel::Allows<Types...>(types::FloatQint8Quint8Qint32::kSet),
+                  "tfplug: the op _FusedQuantizedConv2D does not allow this "
+                  "type for Tsummand; it allows float, qint8, quint8, qint32");
+    return kernel::Constrain<Types...>(this, "Tsummand");
   }
   using TypesOf_out_type = types::Qints;
   template <class... Types>
   auto Tdevice_inputs() && {
-    return internal::Constrain<Types...>(this, "Tdevice_inputs");
+    return kernel::Constrain<Types...>(this, "Tdevice_inputs");
   }
   template <class... Types>
   auto Thost_inputs() && {
-    return internal::Constrain<Types...>(this, "Thost_inputs");
+    return kernel::Constrain<Types...>(this, "Thost_inputs");
   }
   template <class... Types>
   auto Tdevice_outputs() && {
-    return internal::Constrain<Types...>(this, "Tdevice_outputs");
+    return kernel::Constrain<Types...>(this, "Tdevice_outputs");
   }
   template <class... Types>
   auto Thost_outputs() && {
-    return internal::Constrain<Types...>(this, "Thost_outputs");
+    return kernel::Constrain<Types...>(this, "Thost_outputs");
   }
 };
 using InternalFusedQuantizedConv2D = Op<InternalFusedQuantizedConv2DOp>;
@@ -269,35 +268,35 @@ struct InternalFusedQuantizedDepthwiseConv2DOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
                   "allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(
-        internal::Allows<Types...>(types::FloatQint8Quint8Qint32::kSet),
-        "tfplug: the op _FusedQuantizedDepthwiseConv2D does not allow this "
-        "type for Tsummand; it allows float, qint8, quint8, qint32");
-    return internal::Constrain<Types...>(this, "Tsummand");
+    static_assert(kernel::Allows<Types...>(types::FloatQint8Quint8Qint32::kSet),
+                  "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
+                  "allow this type for Tsummand; it allows float, qint8, "
+                  "quint8, qint32");
+    return kernel::Constrain<Types...>(this, "Tsummand");
   }
   using TypesOf_out_type = types::Qints;
   template <class... Types>
   auto Tdevice_inputs() && {
-    return internal::Constrain<Types...>(this, "Tdevice_inputs");
+    return kernel::Constrain<Types...>(this, "Tdevice_inputs");
   }
   template <class... Types>
   auto Thost_inputs() && {
-    return internal::Constrain<Types...>(this, "Thost_inputs");
+    return kernel::Constrain<Types...>(this, "Thost_inputs");
   }
   template <class... Types>
   auto Tdevice_outputs() && {
-    return internal::Constrain<Types...>(this, "Tdevice_outputs");
+    return kernel::Constrain<Types...>(this, "Tdevice_outputs");
   }
   template <class... Types>
   auto Thost_outputs() && {
-    return internal::Constrain<Types...>(this, "Thost_outputs");
+    return kernel::Constrain<Types...>(this, "Thost_outputs");
   }
 };
 using InternalFusedQuantizedDepthwiseConv2D =
@@ -312,11 +311,11 @@ struct InternalHostCastOp {
   enum Bools : int { Truncate };
   template <class... Types>
   auto SrcT() && {
-    return internal::Constrain<Types...>(this, "SrcT");
+    return kernel::Constrain<Types...>(this, "SrcT");
   }
   template <class... Types>
   auto DstT() && {
-    return internal::Constrain<Types...>(this, "DstT");
+    return kernel::Constrain<Types...>(this, "DstT");
   }
 };
 using InternalHostCast = Op<InternalHostCastOp>;
@@ -364,49 +363,49 @@ struct InternalQuantizedMatMulOp {
   enum Floats : int { leakyrelu_alpha };
   template <class... Types>
   auto Tdevice_inputs() && {
-    return internal::Constrain<Types...>(this, "Tdevice_inputs");
+    return kernel::Constrain<Types...>(this, "Tdevice_inputs");
   }
   template <class... Types>
   auto Thost_inputs() && {
-    return internal::Constrain<Types...>(this, "Thost_inputs");
+    return kernel::Constrain<Types...>(this, "Thost_inputs");
   }
   template <class... Types>
   auto Tdevice_outputs() && {
-    return internal::Constrain<Types...>(this, "Tdevice_outputs");
+    return kernel::Constrain<Types...>(this, "Tdevice_outputs");
   }
   template <class... Types>
   auto Thost_outputs() && {
-    return internal::Constrain<Types...>(this, "Thost_outputs");
+    return kernel::Constrain<Types...>(this, "Thost_outputs");
   }
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for T1; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for T2; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::QintsFloatBfloat16::kSet),
+    static_assert(kernel::Allows<Types...>(types::QintsFloatBfloat16::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for Tbias; it allows float, qint8, quint8, qint32, "
                   "bfloat16, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::QintsFloatBfloat16::kSet),
+    static_assert(kernel::Allows<Types...>(types::QintsFloatBfloat16::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for U; it allows float, qint8, quint8, qint32, bfloat16, "
                   "qint16, quint16");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
   using TypesOf_Tout = types::QintsFloatBfloat16;
 };
@@ -435,7 +434,7 @@ struct InternalReadVariablesOpOp {
   enum TypeLists : int { dtypes_attr };
   template <class... Types>
   auto dtypes() && {
-    return internal::Constrain<Types...>(this, "dtypes");
+    return kernel::Constrain<Types...>(this, "dtypes");
   }
 };
 using InternalReadVariablesOp = Op<InternalReadVariablesOpOp>;

@@ -185,10 +185,10 @@ struct LuOp {
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
   template <class... Types>
   auto output_idx_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Lu does not allow this type for "
                   "output_idx_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "output_idx_type");
+    return kernel::Constrain<Types...>(this, "output_idx_type");
   }
 };
 using Lu = Op<LuOp>;

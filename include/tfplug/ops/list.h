@@ -20,14 +20,14 @@ struct EmptyTensorListOp {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EmptyTensorList does not allow this type "
                   "for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using EmptyTensorList = Op<EmptyTensorListOp>;
@@ -42,7 +42,7 @@ struct TensorListConcatOp {
   enum Shapes : int { element_shape };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListConcat = Op<TensorListConcatOp>;
@@ -55,7 +55,7 @@ struct TensorListConcatListsOp {
   enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListConcatLists = Op<TensorListConcatListsOp>;
@@ -68,14 +68,14 @@ struct TensorListConcatV2Op {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListConcatV2 does not allow this type "
                   "for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListConcatV2 = Op<TensorListConcatV2Op>;
@@ -87,10 +87,10 @@ struct TensorListElementShapeOp {
   enum Types : int { shape_type_attr };
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListElementShape does not allow this "
                   "type for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListElementShape = Op<TensorListElementShapeOp>;
@@ -103,14 +103,14 @@ struct TensorListFromTensorOp {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListFromTensor does not allow this "
                   "type for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListFromTensor = Op<TensorListFromTensorOp>;
@@ -123,7 +123,7 @@ struct TensorListGatherOp {
   enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListGather = Op<TensorListGatherOp>;
@@ -136,14 +136,14 @@ struct TensorListGetItemOp {
   enum Types : int { element_dtype_attr, Tshape_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListGetItem does not allow this type "
                   "for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using TensorListGetItem = Op<TensorListGetItemOp>;
@@ -163,7 +163,7 @@ struct TensorListPopBackOp {
   enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListPopBack = Op<TensorListPopBackOp>;
@@ -176,7 +176,7 @@ struct TensorListPushBackOp {
   enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListPushBack = Op<TensorListPushBackOp>;
@@ -189,7 +189,7 @@ struct TensorListPushBackBatchOp {
   enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListPushBackBatch = Op<TensorListPushBackBatchOp>;
@@ -202,14 +202,14 @@ struct TensorListReserveOp {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListReserve does not allow this type "
                   "for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListReserve = Op<TensorListReserveOp>;
@@ -230,14 +230,14 @@ struct TensorListScatterOp {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListScatter does not allow this type "
                   "for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListScatter = Op<TensorListScatterOp>;
@@ -250,7 +250,7 @@ struct TensorListScatterIntoExistingListOp {
   enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListScatterIntoExistingList =
@@ -264,14 +264,14 @@ struct TensorListScatterV2Op {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListScatterV2 does not allow this "
                   "type for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListScatterV2 = Op<TensorListScatterV2Op>;
@@ -286,7 +286,7 @@ struct TensorListSetItemOp {
   enum Bools : int { resize_if_index_out_of_bounds };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListSetItem = Op<TensorListSetItemOp>;
@@ -299,14 +299,14 @@ struct TensorListSplitOp {
   enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListSplit does not allow this type "
                   "for shape_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_type");
+    return kernel::Constrain<Types...>(this, "shape_type");
   }
 };
 using TensorListSplit = Op<TensorListSplitOp>;
@@ -321,7 +321,7 @@ struct TensorListStackOp {
   enum Ints : int { num_elements };
   template <class... Types>
   auto element_dtype() && {
-    return internal::Constrain<Types...>(this, "element_dtype");
+    return kernel::Constrain<Types...>(this, "element_dtype");
   }
 };
 using TensorListStack = Op<TensorListStackOp>;

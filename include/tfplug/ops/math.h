@@ -133,11 +133,10 @@ struct ArgMaxOp {
   using TypesOf_Tidx = types::Int32Int16Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(
-        internal::Allows<Types...>(types::Int32Int16Int64Uint16::kSet),
-        "tfplug: the op ArgMax does not allow this type for output_type; it "
-        "allows int32, int16, int64, uint16");
-    return internal::Constrain<Types...>(this, "output_type");
+    static_assert(kernel::Allows<Types...>(types::Int32Int16Int64Uint16::kSet),
+                  "tfplug: the op ArgMax does not allow this type for "
+                  "output_type; it allows int32, int16, int64, uint16");
+    return kernel::Constrain<Types...>(this, "output_type");
   }
 };
 using ArgMax = Op<ArgMaxOp>;
@@ -151,10 +150,10 @@ struct ArgMinOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ArgMin does not allow this type for "
                   "output_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "output_type");
+    return kernel::Constrain<Types...>(this, "output_type");
   }
 };
 using ArgMin = Op<ArgMinOp>;
@@ -239,20 +238,20 @@ struct BatchMatMulV3Op {
   template <class... Types>
   auto Ta() && {
     static_assert(
-        internal::Allows<Types...>(types::FloatsIntsComplexesUint8::kSet),
+        kernel::Allows<Types...>(types::FloatsIntsComplexesUint8::kSet),
         "tfplug: the op BatchMatMulV3 does not allow this type for Ta; it "
         "allows float, double, int32, uint8, int16, int8, complex64, int64, "
         "bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "Ta");
+    return kernel::Constrain<Types...>(this, "Ta");
   }
   template <class... Types>
   auto Tb() && {
     static_assert(
-        internal::Allows<Types...>(types::FloatsIntsComplexesUint8::kSet),
+        kernel::Allows<Types...>(types::FloatsIntsComplexesUint8::kSet),
         "tfplug: the op BatchMatMulV3 does not allow this type for Tb; it "
         "allows float, double, int32, uint8, int16, int8, complex64, int64, "
         "bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "Tb");
+    return kernel::Constrain<Types...>(this, "Tb");
   }
   using TypesOf_Tout = types::FloatsComplexesInt32Int16Int64;
 };
@@ -431,11 +430,11 @@ struct CastOp {
   enum Bools : int { Truncate };
   template <class... Types>
   auto SrcT() && {
-    return internal::Constrain<Types...>(this, "SrcT");
+    return kernel::Constrain<Types...>(this, "SrcT");
   }
   template <class... Types>
   auto DstT() && {
-    return internal::Constrain<Types...>(this, "DstT");
+    return kernel::Constrain<Types...>(this, "DstT");
   }
 };
 using Cast = Op<CastOp>;
@@ -1136,24 +1135,24 @@ struct QuantizedAddOp {
   enum Types : int { T1_attr, T2_attr, Toutput_attr };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedAdd does not allow this type for "
                   "T1; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedAdd does not allow this type for "
                   "T2; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedAdd does not allow this type for "
                   "Toutput; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedAdd = Op<QuantizedAddOp>;
@@ -1168,33 +1167,33 @@ struct QuantizedMatMulOp {
   enum Bools : int { transpose_a, transpose_b };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for T1; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for T2; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for Toutput; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
   template <class... Types>
   auto Tactivation() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for Tactivation; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
-    return internal::Constrain<Types...>(this, "Tactivation");
+    return kernel::Constrain<Types...>(this, "Tactivation");
   }
 };
 using QuantizedMatMul = Op<QuantizedMatMulOp>;
@@ -1207,24 +1206,24 @@ struct QuantizedMulOp {
   enum Types : int { T1_attr, T2_attr, Toutput_attr };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMul does not allow this type for "
                   "T1; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMul does not allow this type for "
                   "T2; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMul does not allow this type for "
                   "Toutput; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedMul = Op<QuantizedMulOp>;
@@ -1411,10 +1410,10 @@ struct SegmentMaxV2Op {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentMaxV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using SegmentMaxV2 = Op<SegmentMaxV2Op>;
@@ -1449,10 +1448,10 @@ struct SegmentMinV2Op {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentMinV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using SegmentMinV2 = Op<SegmentMinV2Op>;
@@ -1477,10 +1476,10 @@ struct SegmentProdV2Op {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentProdV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using SegmentProdV2 = Op<SegmentProdV2Op>;
@@ -1505,10 +1504,10 @@ struct SegmentSumV2Op {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentSumV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using SegmentSumV2 = Op<SegmentSumV2Op>;
@@ -1608,17 +1607,17 @@ struct SparseMatMulOp {
   enum Types : int { Ta_attr, Tb_attr };
   template <class... Types>
   auto Ta() && {
-    static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatBfloat16::kSet),
                   "tfplug: the op SparseMatMul does not allow this type for "
                   "Ta; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "Ta");
+    return kernel::Constrain<Types...>(this, "Ta");
   }
   template <class... Types>
   auto Tb() && {
-    static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatBfloat16::kSet),
                   "tfplug: the op SparseMatMul does not allow this type for "
                   "Tb; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "Tb");
+    return kernel::Constrain<Types...>(this, "Tb");
   }
 };
 using SparseMatMul = Op<SparseMatMulOp>;
@@ -1635,10 +1634,10 @@ struct SparseSegmentMeanOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMean does not allow this type "
                   "for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentMean = Op<SparseSegmentMeanOp>;
@@ -1653,10 +1652,10 @@ struct SparseSegmentMeanGradOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanGrad does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentMeanGrad = Op<SparseSegmentMeanGradOp>;
@@ -1671,10 +1670,10 @@ struct SparseSegmentMeanGradV2Op {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanGradV2 does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentMeanGradV2 = Op<SparseSegmentMeanGradV2Op>;
@@ -1691,17 +1690,17 @@ struct SparseSegmentMeanWithNumSegmentsOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanWithNumSegments does not "
                   "allow this type for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanWithNumSegments does not "
                   "allow this type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentMeanWithNumSegments = Op<SparseSegmentMeanWithNumSegmentsOp>;
@@ -1718,10 +1717,10 @@ struct SparseSegmentSqrtNOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtN does not allow this type "
                   "for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSqrtN = Op<SparseSegmentSqrtNOp>;
@@ -1736,10 +1735,10 @@ struct SparseSegmentSqrtNGradOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNGrad does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSqrtNGrad = Op<SparseSegmentSqrtNGradOp>;
@@ -1754,10 +1753,10 @@ struct SparseSegmentSqrtNGradV2Op {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNGradV2 does not allow "
                   "this type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSqrtNGradV2 = Op<SparseSegmentSqrtNGradV2Op>;
@@ -1774,17 +1773,17 @@ struct SparseSegmentSqrtNWithNumSegmentsOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNWithNumSegments does not "
                   "allow this type for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNWithNumSegments does not "
                   "allow this type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSqrtNWithNumSegments =
@@ -1802,10 +1801,10 @@ struct SparseSegmentSumOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSum does not allow this type "
                   "for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSum = Op<SparseSegmentSumOp>;
@@ -1820,10 +1819,10 @@ struct SparseSegmentSumGradOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumGrad does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSumGrad = Op<SparseSegmentSumGradOp>;
@@ -1838,10 +1837,10 @@ struct SparseSegmentSumGradV2Op {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumGradV2 does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSumGradV2 = Op<SparseSegmentSumGradV2Op>;
@@ -1858,17 +1857,17 @@ struct SparseSegmentSumWithNumSegmentsOp {
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumWithNumSegments does not "
                   "allow this type for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumWithNumSegments does not "
                   "allow this type for Tsegmentids; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsegmentids");
+    return kernel::Constrain<Types...>(this, "Tsegmentids");
   }
 };
 using SparseSegmentSumWithNumSegments = Op<SparseSegmentSumWithNumSegmentsOp>;
@@ -1994,10 +1993,10 @@ struct UnsortedSegmentMaxOp {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentMax does not allow this type "
                   "for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using UnsortedSegmentMax = Op<UnsortedSegmentMaxOp>;
@@ -2012,10 +2011,10 @@ struct UnsortedSegmentMinOp {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentMin does not allow this type "
                   "for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using UnsortedSegmentMin = Op<UnsortedSegmentMinOp>;
@@ -2030,10 +2029,10 @@ struct UnsortedSegmentProdOp {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentProd does not allow this "
                   "type for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using UnsortedSegmentProd = Op<UnsortedSegmentProdOp>;
@@ -2048,10 +2047,10 @@ struct UnsortedSegmentSumOp {
   using TypesOf_Tindices = types::Int32Int16Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentSum does not allow this type "
                   "for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using UnsortedSegmentSum = Op<UnsortedSegmentSumOp>;

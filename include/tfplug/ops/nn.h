@@ -388,10 +388,10 @@ struct Conv3DBackpropInputV2Op {
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Conv3DBackpropInputV2 does not allow this "
                   "type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using Conv3DBackpropInputV2 = Op<Conv3DBackpropInputV2Op>;
@@ -679,10 +679,10 @@ struct FusedBatchNormGradV2Op {
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op FusedBatchNormGradV2 does not allow this "
                   "type for U; it allows float");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using FusedBatchNormGradV2 = Op<FusedBatchNormGradV2Op>;
@@ -715,10 +715,10 @@ struct FusedBatchNormGradV3Op {
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op FusedBatchNormGradV3 does not allow this "
                   "type for U; it allows float");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using FusedBatchNormGradV3 = Op<FusedBatchNormGradV3Op>;
@@ -743,10 +743,10 @@ struct FusedBatchNormV2Op {
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op FusedBatchNormV2 does not allow this type "
                   "for U; it allows float");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using FusedBatchNormV2 = Op<FusedBatchNormV2Op>;
@@ -773,10 +773,10 @@ struct FusedBatchNormV3Op {
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatBfloat16::kSet),
                   "tfplug: the op FusedBatchNormV3 does not allow this type "
                   "for U; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "U");
+    return kernel::Constrain<Types...>(this, "U");
   }
 };
 using FusedBatchNormV3 = Op<FusedBatchNormV3Op>;
@@ -836,10 +836,10 @@ struct IsotonicRegressionOp {
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(types::Floats::kSet),
+    static_assert(kernel::Allows<Types...>(types::Floats::kSet),
                   "tfplug: the op IsotonicRegression does not allow this type "
                   "for output_dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "output_dtype");
+    return kernel::Constrain<Types...>(this, "output_dtype");
   }
 };
 using IsotonicRegression = Op<IsotonicRegressionOp>;
@@ -982,10 +982,10 @@ struct MaxPool3DGradOp {
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto TInput() && {
-    static_assert(internal::Allows<Types...>(types::FloatBfloat16Half::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatBfloat16Half::kSet),
                   "tfplug: the op MaxPool3DGrad does not allow this type for "
                   "TInput; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "TInput");
+    return kernel::Constrain<Types...>(this, "TInput");
   }
 };
 using MaxPool3DGrad = Op<MaxPool3DGradOp>;
@@ -1054,10 +1054,10 @@ struct MaxPoolGradGradWithArgmaxOp {
   enum Types : int { Targmax_attr, T_attr };
   template <class... Types>
   auto Targmax() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MaxPoolGradGradWithArgmax does not allow "
                   "this type for Targmax; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Targmax");
+    return kernel::Constrain<Types...>(this, "Targmax");
   }
   using TypesOf_T = types::FloatsIntsUints;
 };
@@ -1087,10 +1087,10 @@ struct MaxPoolGradWithArgmaxOp {
   enum Types : int { Targmax_attr, T_attr };
   template <class... Types>
   auto Targmax() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MaxPoolGradWithArgmax does not allow this "
                   "type for Targmax; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Targmax");
+    return kernel::Constrain<Types...>(this, "Targmax");
   }
   using TypesOf_T = types::FloatsIntsUints;
 };
@@ -1119,10 +1119,10 @@ struct MaxPoolWithArgmaxOp {
   enum Bools : int { include_batch_in_index };
   template <class... Types>
   auto Targmax() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MaxPoolWithArgmax does not allow this type "
                   "for Targmax; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Targmax");
+    return kernel::Constrain<Types...>(this, "Targmax");
   }
   using TypesOf_T = types::FloatsIntsUints;
 };
@@ -1195,17 +1195,17 @@ struct QuantizedBiasAddOp {
   enum Types : int { T1_attr, T2_attr, out_type_attr };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedBiasAdd does not allow this type "
                   "for T1; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedBiasAdd does not allow this type "
                   "for T2; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   using TypesOf_out_type = types::Qints;
 };
@@ -1414,11 +1414,11 @@ struct QuantizedConv2DWithBiasAndReluAndRequantizeOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedConv2DWithBiasAndReluAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   using TypesOf_out_type = types::Qints;
 };
@@ -1451,10 +1451,10 @@ struct QuantizedConv2DWithBiasAndRequantizeOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedConv2DWithBiasAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   using TypesOf_out_type = types::Qints;
 };
@@ -1497,20 +1497,20 @@ struct QuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
                   "not allow this type for Tsummand; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tsummand");
+    return kernel::Constrain<Types...>(this, "Tsummand");
   }
   using TypesOf_out_type = types::Qints;
 };
@@ -1581,20 +1581,20 @@ struct QuantizedConv2DWithBiasSumAndReluAndRequantizeOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
                   "allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
                   "allow this type for Tsummand; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tsummand");
+    return kernel::Constrain<Types...>(this, "Tsummand");
   }
   using TypesOf_out_type = types::Qints;
 };
@@ -1702,11 +1702,11 @@ struct QuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp {
   using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   using TypesOf_out_type = types::Qints;
 };
@@ -1726,34 +1726,34 @@ struct QuantizedMatMulWithBiasOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for T1; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for T2; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for Toutput; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedMatMulWithBias = Op<QuantizedMatMulWithBiasOp>;
@@ -1781,33 +1781,33 @@ struct QuantizedMatMulWithBiasAndDequantizeOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for Toutput; it allows float");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedMatMulWithBiasAndDequantize =
@@ -1826,27 +1826,27 @@ struct QuantizedMatMulWithBiasAndReluOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for T1; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for T2; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for Toutput; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedMatMulWithBiasAndRelu = Op<QuantizedMatMulWithBiasAndReluOp>;
@@ -1875,35 +1875,35 @@ struct QuantizedMatMulWithBiasAndReluAndRequantizeOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for Toutput; it allows qint8, "
                   "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedMatMulWithBiasAndReluAndRequantize =
@@ -1933,34 +1933,34 @@ struct QuantizedMatMulWithBiasAndRequantizeOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T1");
+    return kernel::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T2");
+    return kernel::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
-    return internal::Constrain<Types...>(this, "Tbias");
+    return kernel::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(types::Qints::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for Toutput; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Toutput");
+    return kernel::Constrain<Types...>(this, "Toutput");
   }
 };
 using QuantizedMatMulWithBiasAndRequantize =
@@ -2131,10 +2131,10 @@ struct SparseSoftmaxCrossEntropyWithLogitsOp {
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tlabels() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSoftmaxCrossEntropyWithLogits does "
                   "not allow this type for Tlabels; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tlabels");
+    return kernel::Constrain<Types...>(this, "Tlabels");
   }
 };
 using SparseSoftmaxCrossEntropyWithLogits =
@@ -2180,17 +2180,17 @@ struct TopKV2Op {
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto Tk() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int16Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int16Int64::kSet),
                   "tfplug: the op TopKV2 does not allow this type for Tk; it "
                   "allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Tk");
+    return kernel::Constrain<Types...>(this, "Tk");
   }
   template <class... Types>
   auto index_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int16Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int16Int64::kSet),
                   "tfplug: the op TopKV2 does not allow this type for "
                   "index_type; it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "index_type");
+    return kernel::Constrain<Types...>(this, "index_type");
   }
 };
 using TopKV2 = Op<TopKV2Op>;

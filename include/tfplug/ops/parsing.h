@@ -27,10 +27,10 @@ struct DecodeCSVOp {
   template <class... Types>
   auto OUT_TYPE() && {
     static_assert(
-        internal::Allows<Types...>(types::FloatDoubleInt32StringInt64::kSet),
+        kernel::Allows<Types...>(types::FloatDoubleInt32StringInt64::kSet),
         "tfplug: the op DecodeCSV does not allow this type for OUT_TYPE; it "
         "allows float, double, int32, string, int64");
-    return internal::Constrain<Types...>(this, "OUT_TYPE");
+    return kernel::Constrain<Types...>(this, "OUT_TYPE");
   }
 };
 using DecodeCSV = Op<DecodeCSVOp>;
@@ -93,17 +93,17 @@ struct ParseExampleOp {
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExample does not allow this type for "
                   "sparse_types; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "sparse_types");
+    return kernel::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExample does not allow this type for "
                   "Tdense; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "Tdense");
+    return kernel::Constrain<Types...>(this, "Tdense");
   }
 };
 using ParseExample = Op<ParseExampleOp>;
@@ -135,31 +135,31 @@ struct ParseExampleV2Op {
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "Tdense; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "Tdense");
+    return kernel::Constrain<Types...>(this, "Tdense");
   }
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "sparse_types; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "sparse_types");
+    return kernel::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "ragged_value_types; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "ragged_value_types");
+    return kernel::Constrain<Types...>(this, "ragged_value_types");
   }
   template <class... Types>
   auto ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "ragged_split_types; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "ragged_split_types");
+    return kernel::Constrain<Types...>(this, "ragged_split_types");
   }
 };
 using ParseExampleV2 = Op<ParseExampleV2Op>;
@@ -216,34 +216,34 @@ struct ParseSequenceExampleOp {
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
   auto context_sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for context_sparse_types; it allows float, string, "
                   "int64");
-    return internal::Constrain<Types...>(this, "context_sparse_types");
+    return kernel::Constrain<Types...>(this, "context_sparse_types");
   }
   template <class... Types>
   auto Tcontext_dense() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for Tcontext_dense; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "Tcontext_dense");
+    return kernel::Constrain<Types...>(this, "Tcontext_dense");
   }
   template <class... Types>
   auto feature_list_dense_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for feature_list_dense_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "feature_list_dense_types");
+    return kernel::Constrain<Types...>(this, "feature_list_dense_types");
   }
   template <class... Types>
   auto feature_list_sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for feature_list_sparse_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "feature_list_sparse_types");
+    return kernel::Constrain<Types...>(this, "feature_list_sparse_types");
   }
 };
 using ParseSequenceExample = Op<ParseSequenceExampleOp>;
@@ -316,68 +316,66 @@ struct ParseSequenceExampleV2Op {
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
   auto Tcontext_dense() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for Tcontext_dense; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "Tcontext_dense");
+    return kernel::Constrain<Types...>(this, "Tcontext_dense");
   }
   template <class... Types>
   auto context_sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for context_sparse_types; it allows float, string, "
                   "int64");
-    return internal::Constrain<Types...>(this, "context_sparse_types");
+    return kernel::Constrain<Types...>(this, "context_sparse_types");
   }
   template <class... Types>
   auto context_ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for context_ragged_value_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "context_ragged_value_types");
+    return kernel::Constrain<Types...>(this, "context_ragged_value_types");
   }
   template <class... Types>
   auto context_ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for context_ragged_split_types; it allows int32, "
                   "int64");
-    return internal::Constrain<Types...>(this, "context_ragged_split_types");
+    return kernel::Constrain<Types...>(this, "context_ragged_split_types");
   }
   template <class... Types>
   auto feature_list_dense_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_dense_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "feature_list_dense_types");
+    return kernel::Constrain<Types...>(this, "feature_list_dense_types");
   }
   template <class... Types>
   auto feature_list_sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_sparse_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "feature_list_sparse_types");
+    return kernel::Constrain<Types...>(this, "feature_list_sparse_types");
   }
   template <class... Types>
   auto feature_list_ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_ragged_value_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this,
-                                         "feature_list_ragged_value_types");
+    return kernel::Constrain<Types...>(this, "feature_list_ragged_value_types");
   }
   template <class... Types>
   auto feature_list_ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_ragged_split_types; it allows int32, "
                   "int64");
-    return internal::Constrain<Types...>(this,
-                                         "feature_list_ragged_split_types");
+    return kernel::Constrain<Types...>(this, "feature_list_ragged_split_types");
   }
 };
 using ParseSequenceExampleV2 = Op<ParseSequenceExampleV2Op>;
@@ -402,17 +400,17 @@ struct ParseSingleExampleOp {
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleExample does not allow this type "
                   "for sparse_types; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "sparse_types");
+    return kernel::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleExample does not allow this type "
                   "for Tdense; it allows float, string, int64");
-    return internal::Constrain<Types...>(this, "Tdense");
+    return kernel::Constrain<Types...>(this, "Tdense");
   }
 };
 using ParseSingleExample = Op<ParseSingleExampleOp>;
@@ -468,35 +466,35 @@ struct ParseSingleSequenceExampleOp {
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
   auto context_sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for context_sparse_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "context_sparse_types");
+    return kernel::Constrain<Types...>(this, "context_sparse_types");
   }
   template <class... Types>
   auto Tcontext_dense() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for Tcontext_dense; it allows float, string, "
                   "int64");
-    return internal::Constrain<Types...>(this, "Tcontext_dense");
+    return kernel::Constrain<Types...>(this, "Tcontext_dense");
   }
   template <class... Types>
   auto feature_list_dense_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for feature_list_dense_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "feature_list_dense_types");
+    return kernel::Constrain<Types...>(this, "feature_list_dense_types");
   }
   template <class... Types>
   auto feature_list_sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for feature_list_sparse_types; it allows float, "
                   "string, int64");
-    return internal::Constrain<Types...>(this, "feature_list_sparse_types");
+    return kernel::Constrain<Types...>(this, "feature_list_sparse_types");
   }
 };
 using ParseSingleSequenceExample = Op<ParseSingleSequenceExampleOp>;

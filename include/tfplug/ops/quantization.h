@@ -178,17 +178,17 @@ struct UniformQuantizedConvolutionHybridOp {
   };
   template <class... Types>
   auto Tlhs() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op UniformQuantizedConvolutionHybrid does not "
                   "allow this type for Tlhs; it allows float");
-    return internal::Constrain<Types...>(this, "Tlhs");
+    return kernel::Constrain<Types...>(this, "Tlhs");
   }
   template <class... Types>
   auto Trhs() && {
-    static_assert(internal::Allows<Types...>(types::Qint8::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qint8::kSet),
                   "tfplug: the op UniformQuantizedConvolutionHybrid does not "
                   "allow this type for Trhs; it allows qint8");
-    return internal::Constrain<Types...>(this, "Trhs");
+    return kernel::Constrain<Types...>(this, "Trhs");
   }
   using TypesOf_Tout = types::Float;
 };
@@ -247,17 +247,17 @@ struct UniformQuantizedDotHybridOp {
   };
   template <class... Types>
   auto Tlhs() && {
-    static_assert(internal::Allows<Types...>(types::Float::kSet),
+    static_assert(kernel::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op UniformQuantizedDotHybrid does not allow "
                   "this type for Tlhs; it allows float");
-    return internal::Constrain<Types...>(this, "Tlhs");
+    return kernel::Constrain<Types...>(this, "Tlhs");
   }
   template <class... Types>
   auto Trhs() && {
-    static_assert(internal::Allows<Types...>(types::Qint8::kSet),
+    static_assert(kernel::Allows<Types...>(types::Qint8::kSet),
                   "tfplug: the op UniformQuantizedDotHybrid does not allow "
                   "this type for Trhs; it allows qint8");
-    return internal::Constrain<Types...>(this, "Trhs");
+    return kernel::Constrain<Types...>(this, "Trhs");
   }
   using TypesOf_Tout = types::Float;
 };

@@ -42,45 +42,45 @@ struct RaggedCrossOp {
   enum Types : int { out_values_type_attr, out_row_splits_type_attr };
   template <class... Types>
   auto ragged_values_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "ragged_values_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "ragged_values_types");
+    return kernel::Constrain<Types...>(this, "ragged_values_types");
   }
   template <class... Types>
   auto ragged_splits_types() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "ragged_splits_types; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "ragged_splits_types");
+    return kernel::Constrain<Types...>(this, "ragged_splits_types");
   }
   template <class... Types>
   auto sparse_values_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "sparse_values_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "sparse_values_types");
+    return kernel::Constrain<Types...>(this, "sparse_values_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "dense_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "dense_types");
+    return kernel::Constrain<Types...>(this, "dense_types");
   }
   template <class... Types>
   auto out_values_type() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "out_values_type; it allows string, int64");
-    return internal::Constrain<Types...>(this, "out_values_type");
+    return kernel::Constrain<Types...>(this, "out_values_type");
   }
   template <class... Types>
   auto out_row_splits_type() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "out_row_splits_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_row_splits_type");
+    return kernel::Constrain<Types...>(this, "out_row_splits_type");
   }
 };
 using RaggedCross = Op<RaggedCrossOp>;
@@ -124,15 +124,15 @@ struct RaggedGatherOp {
   enum Ints : int { PARAMS_RAGGED_RANK, OUTPUT_RAGGED_RANK };
   template <class... Types>
   auto Tvalues() && {
-    return internal::Constrain<Types...>(this, "Tvalues");
+    return kernel::Constrain<Types...>(this, "Tvalues");
   }
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedGather does not allow this type for "
                   "Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using RaggedGather = Op<RaggedGatherOp>;
@@ -146,10 +146,10 @@ struct RaggedRangeOp {
   using TypesOf_T = types::FloatDoubleInt32Int64Bfloat16;
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedRange does not allow this type for "
                   "Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using RaggedRange = Op<RaggedRangeOp>;
@@ -167,10 +167,10 @@ struct RaggedTensorToSparseOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToSparse does not allow this "
                   "type for Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using RaggedTensorToSparse = Op<RaggedTensorToSparseOp>;
@@ -188,17 +188,17 @@ struct RaggedTensorToTensorOp {
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tindex() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToTensor does not allow this "
                   "type for Tindex; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindex");
+    return kernel::Constrain<Types...>(this, "Tindex");
   }
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToTensor does not allow this "
                   "type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using RaggedTensorToTensor = Op<RaggedTensorToTensorOp>;

@@ -24,10 +24,10 @@ struct MultinomialOp {
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Multinomial does not allow this type for "
                   "output_dtype; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "output_dtype");
+    return kernel::Constrain<Types...>(this, "output_dtype");
   }
 };
 using Multinomial = Op<MultinomialOp>;
@@ -40,7 +40,7 @@ struct NonDeterministicIntsOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using NonDeterministicInts = Op<NonDeterministicIntsOp>;
@@ -67,10 +67,10 @@ struct RandomGammaOp {
   enum Types : int { S_attr, T_attr };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RandomGamma does not allow this type for S; "
                   "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
   using TypesOf_T = types::FloatDoubleHalf;
 };
@@ -96,11 +96,10 @@ struct RandomIndexShuffleOp {
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(
-        internal::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
-        "tfplug: the op RandomIndexShuffle does not allow this type for "
-        "Tseed; it allows int32, int64, uint32, uint64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    static_assert(kernel::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
+                  "tfplug: the op RandomIndexShuffle does not allow this type "
+                  "for Tseed; it allows int32, int64, uint32, uint64");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using RandomIndexShuffle = Op<RandomIndexShuffleOp>;
@@ -114,10 +113,10 @@ struct RandomPoissonOp {
   enum Types : int { S_attr, dtype_attr };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RandomPoisson does not allow this type for "
                   "S; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
   using TypesOf_dtype = types::FloatDoubleHalf;
 };
@@ -132,18 +131,18 @@ struct RandomPoissonV2Op {
   enum Types : int { S_attr, R_attr, dtype_attr };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RandomPoissonV2 does not allow this type "
                   "for S; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
   template <class... Types>
   auto R() && {
     static_assert(
-        internal::Allows<Types...>(types::FloatDoubleInt32Int64Half::kSet),
+        kernel::Allows<Types...>(types::FloatDoubleInt32Int64Half::kSet),
         "tfplug: the op RandomPoissonV2 does not allow this type for R; it "
         "allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "R");
+    return kernel::Constrain<Types...>(this, "R");
   }
   using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
 };
@@ -218,10 +217,10 @@ struct StatefulRandomBinomialOp {
   enum Types : int { S_attr, T_attr, dtype_attr };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatefulRandomBinomial does not allow this "
                   "type for S; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
   using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
@@ -237,7 +236,7 @@ struct StatefulStandardNormalOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatefulStandardNormal = Op<StatefulStandardNormalOp>;
@@ -251,7 +250,7 @@ struct StatefulStandardNormalV2Op {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatefulStandardNormalV2 = Op<StatefulStandardNormalV2Op>;
@@ -265,7 +264,7 @@ struct StatefulTruncatedNormalOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatefulTruncatedNormal = Op<StatefulTruncatedNormalOp>;
@@ -279,7 +278,7 @@ struct StatefulUniformOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatefulUniform = Op<StatefulUniformOp>;
@@ -293,7 +292,7 @@ struct StatefulUniformFullIntOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatefulUniformFullInt = Op<StatefulUniformFullIntOp>;
@@ -307,7 +306,7 @@ struct StatefulUniformIntOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatefulUniformInt = Op<StatefulUniformIntOp>;
@@ -321,17 +320,17 @@ struct StatelessMultinomialOp {
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessMultinomial does not allow this "
                   "type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessMultinomial does not allow this "
                   "type for output_dtype; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "output_dtype");
+    return kernel::Constrain<Types...>(this, "output_dtype");
   }
 };
 using StatelessMultinomial = Op<StatelessMultinomialOp>;
@@ -344,17 +343,17 @@ struct StatelessParameterizedTruncatedNormalOp {
   enum Types : int { S_attr, Tseed_attr, dtype_attr };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessParameterizedTruncatedNormal does "
                   "not allow this type for S; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessParameterizedTruncatedNormal does "
                   "not allow this type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
   using TypesOf_dtype = types::FloatDoubleHalf;
 };
@@ -369,17 +368,17 @@ struct StatelessRandomBinomialOp {
   enum Types : int { S_attr, Tseed_attr, T_attr, dtype_attr };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomBinomial does not allow this "
                   "type for S; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomBinomial does not allow this "
                   "type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
   using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
@@ -396,10 +395,10 @@ struct StatelessRandomGammaV2Op {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGammaV2 does not allow this "
                   "type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomGammaV2 = Op<StatelessRandomGammaV2Op>;
@@ -413,10 +412,10 @@ struct StatelessRandomGammaV3Op {
   using TypesOf_dtype = types::FloatDoubleHalf;
   template <class... Types>
   auto shape_dtype() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGammaV3 does not allow this "
                   "type for shape_dtype; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "shape_dtype");
+    return kernel::Constrain<Types...>(this, "shape_dtype");
   }
 };
 using StatelessRandomGammaV3 = Op<StatelessRandomGammaV3Op>;
@@ -434,10 +433,10 @@ struct StatelessRandomGetKeyCounterOp {
   enum Types : int { Tseed_attr };
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGetKeyCounter does not allow "
                   "this type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomGetKeyCounter = Op<StatelessRandomGetKeyCounterOp>;
@@ -450,10 +449,10 @@ struct StatelessRandomGetKeyCounterAlgOp {
   enum Types : int { Tseed_attr };
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGetKeyCounterAlg does not "
                   "allow this type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomGetKeyCounterAlg = Op<StatelessRandomGetKeyCounterAlgOp>;
@@ -467,10 +466,10 @@ struct StatelessRandomNormalOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomNormal does not allow this "
                   "type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomNormal = Op<StatelessRandomNormalOp>;
@@ -484,10 +483,10 @@ struct StatelessRandomNormalV2Op {
   using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomNormalV2 does not allow this "
                   "type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using StatelessRandomNormalV2 = Op<StatelessRandomNormalV2Op>;
@@ -500,19 +499,19 @@ struct StatelessRandomPoissonOp {
   template <class... Types>
   auto Rtype() && {
     static_assert(
-        internal::Allows<Types...>(types::FloatDoubleInt32Int64Half::kSet),
+        kernel::Allows<Types...>(types::FloatDoubleInt32Int64Half::kSet),
         "tfplug: the op StatelessRandomPoisson does not allow this type for "
         "Rtype; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "Rtype");
+    return kernel::Constrain<Types...>(this, "Rtype");
   }
   using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomPoisson does not allow this "
                   "type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomPoisson = Op<StatelessRandomPoissonOp>;
@@ -526,10 +525,10 @@ struct StatelessRandomUniformOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniform does not allow this "
                   "type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomUniform = Op<StatelessRandomUniformOp>;
@@ -543,11 +542,11 @@ struct StatelessRandomUniformFullIntOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(
-        internal::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
-        "tfplug: the op StatelessRandomUniformFullInt does not allow this "
-        "type for Tseed; it allows int32, int64, uint32, uint64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    static_assert(kernel::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
+                  "tfplug: the op StatelessRandomUniformFullInt does not "
+                  "allow this type for Tseed; it allows int32, int64, uint32, "
+                  "uint64");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomUniformFullInt = Op<StatelessRandomUniformFullIntOp>;
@@ -561,10 +560,10 @@ struct StatelessRandomUniformFullIntV2Op {
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformFullIntV2 does not "
                   "allow this type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using StatelessRandomUniformFullIntV2 = Op<StatelessRandomUniformFullIntV2Op>;
@@ -579,10 +578,10 @@ struct StatelessRandomUniformIntOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformInt does not allow "
                   "this type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessRandomUniformInt = Op<StatelessRandomUniformIntOp>;
@@ -596,10 +595,10 @@ struct StatelessRandomUniformIntV2Op {
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformIntV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using StatelessRandomUniformIntV2 = Op<StatelessRandomUniformIntV2Op>;
@@ -613,10 +612,10 @@ struct StatelessRandomUniformV2Op {
   using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using StatelessRandomUniformV2 = Op<StatelessRandomUniformV2Op>;
@@ -640,10 +639,10 @@ struct StatelessTruncatedNormalOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessTruncatedNormal does not allow "
                   "this type for Tseed; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tseed");
+    return kernel::Constrain<Types...>(this, "Tseed");
   }
 };
 using StatelessTruncatedNormal = Op<StatelessTruncatedNormalOp>;
@@ -657,10 +656,10 @@ struct StatelessTruncatedNormalV2Op {
   using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessTruncatedNormalV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tshape");
+    return kernel::Constrain<Types...>(this, "Tshape");
   }
 };
 using StatelessTruncatedNormalV2 = Op<StatelessTruncatedNormalV2Op>;

@@ -315,10 +315,10 @@ struct CudnnRNNParamsSizeOp {
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op CudnnRNNParamsSize does not allow this type "
                   "for S; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "S");
+    return kernel::Constrain<Types...>(this, "S");
   }
 };
 using CudnnRNNParamsSize = Op<CudnnRNNParamsSizeOp>;

@@ -25,11 +25,11 @@ struct DenseCountSparseOutputOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(
-        internal::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
-        "tfplug: the op DenseCountSparseOutput does not allow this type for "
-        "output_type; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "output_type");
+    static_assert(kernel::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
+                  "tfplug: the op DenseCountSparseOutput does not allow this "
+                  "type for output_type; it allows float, double, int32, "
+                  "int64");
+    return kernel::Constrain<Types...>(this, "output_type");
   }
 };
 using DenseCountSparseOutput = Op<DenseCountSparseOutputOp>;
@@ -80,10 +80,10 @@ struct DeserializeSparseOp {
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto Tserialized() && {
-    static_assert(internal::Allows<Types...>(types::StringVariant::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringVariant::kSet),
                   "tfplug: the op DeserializeSparse does not allow this type "
                   "for Tserialized; it allows string, variant");
-    return internal::Constrain<Types...>(this, "Tserialized");
+    return kernel::Constrain<Types...>(this, "Tserialized");
   }
 };
 using DeserializeSparse = Op<DeserializeSparseOp>;
@@ -101,11 +101,11 @@ struct RaggedCountSparseOutputOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(
-        internal::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
-        "tfplug: the op RaggedCountSparseOutput does not allow this type for "
-        "output_type; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "output_type");
+    static_assert(kernel::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
+                  "tfplug: the op RaggedCountSparseOutput does not allow this "
+                  "type for output_type; it allows float, double, int32, "
+                  "int64");
+    return kernel::Constrain<Types...>(this, "output_type");
   }
 };
 using RaggedCountSparseOutput = Op<RaggedCountSparseOutputOp>;
@@ -161,11 +161,11 @@ struct SparseAddOp {
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatsIntsUints::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatsIntsUints::kSet),
                   "tfplug: the op SparseAdd does not allow this type for "
                   "Treal; it allows float, double, int32, uint8, int16, int8, "
                   "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
 };
 using SparseAdd = Op<SparseAddOp>;
@@ -205,11 +205,11 @@ struct SparseCountSparseOutputOp {
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(
-        internal::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
-        "tfplug: the op SparseCountSparseOutput does not allow this type for "
-        "output_type; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "output_type");
+    static_assert(kernel::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
+                  "tfplug: the op SparseCountSparseOutput does not allow this "
+                  "type for output_type; it allows float, double, int32, "
+                  "int64");
+    return kernel::Constrain<Types...>(this, "output_type");
   }
 };
 using SparseCountSparseOutput = Op<SparseCountSparseOutputOp>;
@@ -227,25 +227,25 @@ struct SparseCrossOp {
   enum Types : int { out_type_attr, internal_type_attr };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCross does not allow this type for "
                   "sparse_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "sparse_types");
+    return kernel::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCross does not allow this type for "
                   "dense_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "dense_types");
+    return kernel::Constrain<Types...>(this, "dense_types");
   }
   using TypesOf_out_type = types::StringInt64;
   template <class... Types>
   auto internal_type() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCross does not allow this type for "
                   "internal_type; it allows string, int64");
-    return internal::Constrain<Types...>(this, "internal_type");
+    return kernel::Constrain<Types...>(this, "internal_type");
   }
 };
 using SparseCross = Op<SparseCrossOp>;
@@ -263,17 +263,17 @@ struct SparseCrossHashedOp {
   enum TypeLists : int { sparse_types_attr, dense_types_attr };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossHashed does not allow this type "
                   "for sparse_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "sparse_types");
+    return kernel::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossHashed does not allow this type "
                   "for dense_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "dense_types");
+    return kernel::Constrain<Types...>(this, "dense_types");
   }
 };
 using SparseCrossHashed = Op<SparseCrossHashedOp>;
@@ -290,17 +290,17 @@ struct SparseCrossV2Op {
   enum TypeLists : int { sparse_types_attr, dense_types_attr };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossV2 does not allow this type for "
                   "sparse_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "sparse_types");
+    return kernel::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
+    static_assert(kernel::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossV2 does not allow this type for "
                   "dense_types; it allows string, int64");
-    return internal::Constrain<Types...>(this, "dense_types");
+    return kernel::Constrain<Types...>(this, "dense_types");
   }
 };
 using SparseCrossV2 = Op<SparseCrossV2Op>;

@@ -62,10 +62,10 @@ struct FFTOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFT does not allow this type for Tcomplex; "
                   "it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using FFT = Op<FFTOp>;
@@ -77,10 +77,10 @@ struct FFT2DOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using FFT2D = Op<FFT2DOp>;
@@ -92,10 +92,10 @@ struct FFT3DOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using FFT3D = Op<FFT3DOp>;
@@ -107,10 +107,10 @@ struct FFTNDOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using FFTND = Op<FFTNDOp>;
@@ -122,10 +122,10 @@ struct IFFTOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFT does not allow this type for Tcomplex; "
                   "it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IFFT = Op<IFFTOp>;
@@ -137,10 +137,10 @@ struct IFFT2DOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IFFT2D = Op<IFFT2DOp>;
@@ -152,10 +152,10 @@ struct IFFT3DOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IFFT3D = Op<IFFT3DOp>;
@@ -167,10 +167,10 @@ struct IFFTNDOp {
   enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IFFTND = Op<IFFTNDOp>;
@@ -182,17 +182,17 @@ struct IRFFTOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFT does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFT does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IRFFT = Op<IRFFTOp>;
@@ -204,17 +204,17 @@ struct IRFFT2DOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFT2D does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IRFFT2D = Op<IRFFT2DOp>;
@@ -226,17 +226,17 @@ struct IRFFT3DOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFT3D does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IRFFT3D = Op<IRFFT3DOp>;
@@ -248,17 +248,17 @@ struct IRFFTNDOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFTND does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using IRFFTND = Op<IRFFTNDOp>;
@@ -270,17 +270,17 @@ struct RFFTOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFT does not allow this type for Treal; it "
                   "allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFT does not allow this type for Tcomplex; "
                   "it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using RFFT = Op<RFFTOp>;
@@ -292,17 +292,17 @@ struct RFFT2DOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFT2D does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using RFFT2D = Op<RFFT2DOp>;
@@ -314,17 +314,17 @@ struct RFFT3DOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFT3D does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using RFFT3D = Op<RFFT3DOp>;
@@ -336,17 +336,17 @@ struct RFFTNDOp {
   enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
+    static_assert(kernel::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFTND does not allow this type for Treal; "
                   "it allows float, double");
-    return internal::Constrain<Types...>(this, "Treal");
+    return kernel::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
+    static_assert(kernel::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tcomplex");
+    return kernel::Constrain<Types...>(this, "Tcomplex");
   }
 };
 using RFFTND = Op<RFFTNDOp>;

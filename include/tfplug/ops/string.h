@@ -143,10 +143,10 @@ struct StringNGramsOp {
   enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StringNGrams does not allow this type for "
                   "Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using StringNGrams = Op<StringNGramsOp>;
@@ -238,10 +238,10 @@ struct UnicodeDecodeOp {
   enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnicodeDecode does not allow this type for "
                   "Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using UnicodeDecode = Op<UnicodeDecodeOp>;
@@ -259,10 +259,10 @@ struct UnicodeDecodeWithOffsetsOp {
   enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnicodeDecodeWithOffsets does not allow "
                   "this type for Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using UnicodeDecodeWithOffsets = Op<UnicodeDecodeWithOffsetsOp>;
@@ -278,10 +278,10 @@ struct UnicodeEncodeOp {
   enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnicodeEncode does not allow this type for "
                   "Tsplits; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tsplits");
+    return kernel::Constrain<Types...>(this, "Tsplits");
   }
 };
 using UnicodeEncode = Op<UnicodeEncodeOp>;
@@ -317,10 +317,10 @@ struct UnsortedSegmentJoinOp {
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
+    static_assert(kernel::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentJoin does not allow this "
                   "type for Tnumsegments; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tnumsegments");
+    return kernel::Constrain<Types...>(this, "Tnumsegments");
   }
 };
 using UnsortedSegmentJoin = Op<UnsortedSegmentJoinOp>;

@@ -21,7 +21,7 @@ struct Any {
 
 struct Complexes {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kComplex64, DataType::kComplex128);
+      kernel::SetOf(DataType::kComplex64, DataType::kComplex128);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -32,8 +32,8 @@ struct Complexes {
 
 struct ComplexesFloatDouble {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
-                      DataType::kComplex128);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
+                    DataType::kComplex128);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -44,8 +44,8 @@ struct ComplexesFloatDouble {
 
 struct ComplexesFloatDoubleHalf {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
-                      DataType::kComplex128, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
+                    DataType::kComplex128, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -56,7 +56,7 @@ struct ComplexesFloatDoubleHalf {
 };
 
 struct ComplexesVariant {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kComplex64, DataType::kComplex128, DataType::kVariant);
   template <bool allowed>
   static constexpr void Check() {
@@ -67,7 +67,7 @@ struct ComplexesVariant {
 };
 
 struct Float {
-  static constexpr uint64_t kSet = internal::SetOf(DataType::kFloat);
+  static constexpr uint64_t kSet = kernel::SetOf(DataType::kFloat);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -78,7 +78,7 @@ struct Float {
 
 struct FloatBfloat16 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kBfloat16);
+      kernel::SetOf(DataType::kFloat, DataType::kBfloat16);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -89,7 +89,7 @@ struct FloatBfloat16 {
 
 struct FloatBfloat16Half {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kBfloat16, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kBfloat16, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -100,7 +100,7 @@ struct FloatBfloat16Half {
 
 struct FloatDouble {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -111,7 +111,7 @@ struct FloatDouble {
 
 struct FloatDoubleHalf {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -121,7 +121,7 @@ struct FloatDoubleHalf {
 };
 
 struct FloatDoubleInt32Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
@@ -133,8 +133,8 @@ struct FloatDoubleInt32Int64 {
 
 struct FloatDoubleInt32Int64Bfloat16 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kInt64, DataType::kBfloat16);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kInt64, DataType::kBfloat16);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -145,8 +145,8 @@ struct FloatDoubleInt32Int64Bfloat16 {
 
 struct FloatDoubleInt32Int64Half {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kInt64, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kInt64, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -157,8 +157,8 @@ struct FloatDoubleInt32Int64Half {
 
 struct FloatDoubleInt32Int64Uint32Uint64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kInt64, DataType::kUint32, DataType::kUint64);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kInt64, DataType::kUint32, DataType::kUint64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -170,8 +170,8 @@ struct FloatDoubleInt32Int64Uint32Uint64 {
 
 struct FloatDoubleInt32StringInt64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kString, DataType::kInt64);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kString, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -182,8 +182,8 @@ struct FloatDoubleInt32StringInt64 {
 
 struct FloatDoubleInt8Qint8Half {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt8,
-                      DataType::kQint8, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt8,
+                    DataType::kQint8, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -194,7 +194,7 @@ struct FloatDoubleInt8Qint8Half {
 
 struct FloatHalf {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -205,7 +205,7 @@ struct FloatHalf {
 
 struct FloatQint32 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kQint32);
+      kernel::SetOf(DataType::kFloat, DataType::kQint32);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -215,7 +215,7 @@ struct FloatQint32 {
 };
 
 struct FloatQint8Quint8Qint32 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kQint8, DataType::kQuint8, DataType::kQint32);
   template <bool allowed>
   static constexpr void Check() {
@@ -227,7 +227,7 @@ struct FloatQint8Quint8Qint32 {
 
 struct FloatQuint8Qint32 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kQuint8, DataType::kQint32);
+      kernel::SetOf(DataType::kFloat, DataType::kQuint8, DataType::kQint32);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -238,7 +238,7 @@ struct FloatQuint8Qint32 {
 
 struct FloatStringInt64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kString, DataType::kInt64);
+      kernel::SetOf(DataType::kFloat, DataType::kString, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -249,7 +249,7 @@ struct FloatStringInt64 {
 
 struct FloatUint16 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kUint16);
+      kernel::SetOf(DataType::kFloat, DataType::kUint16);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -260,7 +260,7 @@ struct FloatUint16 {
 
 struct FloatUint8Uint16 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kUint8, DataType::kUint16);
+      kernel::SetOf(DataType::kFloat, DataType::kUint8, DataType::kUint16);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -271,8 +271,8 @@ struct FloatUint8Uint16 {
 
 struct Floats {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kBfloat16,
-                      DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kBfloat16,
+                    DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -282,7 +282,7 @@ struct Floats {
 };
 
 struct FloatsComplexes {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kComplex64,
       DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
   template <bool allowed>
@@ -295,7 +295,7 @@ struct FloatsComplexes {
 };
 
 struct FloatsComplexesInt32Int16Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
       DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
       DataType::kComplex128, DataType::kHalf);
@@ -309,10 +309,10 @@ struct FloatsComplexesInt32Int16Int64 {
 };
 
 struct FloatsComplexesInt32Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kDouble, DataType::kInt32,
-      DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
-      DataType::kComplex128, DataType::kHalf);
+  static constexpr uint64_t kSet =
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
+                    DataType::kComplex128, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -324,8 +324,8 @@ struct FloatsComplexesInt32Int64 {
 
 struct FloatsInt32 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kBfloat16, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kBfloat16, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -336,8 +336,8 @@ struct FloatsInt32 {
 
 struct FloatsInt32Int64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -348,7 +348,7 @@ struct FloatsInt32Int64 {
 };
 
 struct FloatsInt32Uint8Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
   template <bool allowed>
@@ -361,7 +361,7 @@ struct FloatsInt32Uint8Int64 {
 };
 
 struct FloatsInt32Uint8Int8 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt8, DataType::kBfloat16, DataType::kHalf);
   template <bool allowed>
@@ -374,7 +374,7 @@ struct FloatsInt32Uint8Int8 {
 };
 
 struct FloatsInts {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
       DataType::kInt8, DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
   template <bool allowed>
@@ -387,7 +387,7 @@ struct FloatsInts {
 };
 
 struct FloatsIntsComplexes {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
       DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
@@ -401,7 +401,7 @@ struct FloatsIntsComplexes {
 };
 
 struct FloatsIntsComplexesUint8 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
@@ -415,7 +415,7 @@ struct FloatsIntsComplexesUint8 {
 };
 
 struct FloatsIntsComplexesUint8BoolUint16 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kBool, DataType::kBfloat16, DataType::kUint16,
@@ -431,7 +431,7 @@ struct FloatsIntsComplexesUint8BoolUint16 {
 };
 
 struct FloatsIntsComplexesUint8String {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kString,
       DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
@@ -446,7 +446,7 @@ struct FloatsIntsComplexesUint8String {
 };
 
 struct FloatsIntsUint16Uint32Uint64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
       DataType::kInt8, DataType::kInt64, DataType::kBfloat16, DataType::kUint16,
       DataType::kHalf, DataType::kUint32, DataType::kUint64);
@@ -460,7 +460,7 @@ struct FloatsIntsUint16Uint32Uint64 {
 };
 
 struct FloatsIntsUint8Qint8Uint16 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
       DataType::kBfloat16, DataType::kUint16, DataType::kHalf);
@@ -474,7 +474,7 @@ struct FloatsIntsUint8Qint8Uint16 {
 };
 
 struct FloatsIntsUint8Uint16 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBfloat16,
       DataType::kUint16, DataType::kHalf);
@@ -488,7 +488,7 @@ struct FloatsIntsUint8Uint16 {
 };
 
 struct FloatsIntsUints {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBfloat16,
       DataType::kUint16, DataType::kHalf, DataType::kUint32, DataType::kUint64);
@@ -502,7 +502,7 @@ struct FloatsIntsUints {
 };
 
 struct FloatsIntsUintsComplexes {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kBfloat16, DataType::kUint16, DataType::kComplex128,
@@ -518,7 +518,7 @@ struct FloatsIntsUintsComplexes {
 };
 
 struct FloatsIntsUintsComplexesBool {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kBool, DataType::kBfloat16, DataType::kUint16,
@@ -535,7 +535,7 @@ struct FloatsIntsUintsComplexesBool {
 };
 
 struct FloatsIntsUintsComplexesQints {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kQint8, DataType::kQuint8, DataType::kQint32,
@@ -553,7 +553,7 @@ struct FloatsIntsUintsComplexesQints {
 };
 
 struct FloatsIntsUintsComplexesQintsBool {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kBool, DataType::kQint8, DataType::kQuint8, DataType::kQint32,
@@ -572,7 +572,7 @@ struct FloatsIntsUintsComplexesQintsBool {
 };
 
 struct FloatsIntsUintsComplexesQintsVariant {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
       DataType::kQint8, DataType::kQuint8, DataType::kQint32,
@@ -591,7 +591,7 @@ struct FloatsIntsUintsComplexesQintsVariant {
 };
 
 struct FloatsIntsUintsComplexesStringBool {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kString,
       DataType::kComplex64, DataType::kInt64, DataType::kBool,
@@ -609,12 +609,12 @@ struct FloatsIntsUintsComplexesStringBool {
 
 struct FloatsIntsUintsComplexesStringBoolVariant {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kUint8, DataType::kInt16, DataType::kInt8,
-                      DataType::kString, DataType::kComplex64, DataType::kInt64,
-                      DataType::kBool, DataType::kBfloat16, DataType::kUint16,
-                      DataType::kComplex128, DataType::kHalf,
-                      DataType::kVariant, DataType::kUint32, DataType::kUint64);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kUint8, DataType::kInt16, DataType::kInt8,
+                    DataType::kString, DataType::kComplex64, DataType::kInt64,
+                    DataType::kBool, DataType::kBfloat16, DataType::kUint16,
+                    DataType::kComplex128, DataType::kHalf, DataType::kVariant,
+                    DataType::kUint32, DataType::kUint64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -626,7 +626,7 @@ struct FloatsIntsUintsComplexesStringBoolVariant {
 };
 
 struct FloatsIntsUintsQint8 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
       DataType::kBfloat16, DataType::kUint16, DataType::kHalf,
@@ -641,7 +641,7 @@ struct FloatsIntsUintsQint8 {
 };
 
 struct FloatsIntsUintsQints {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
       DataType::kQuint8, DataType::kQint32, DataType::kBfloat16,
@@ -658,7 +658,7 @@ struct FloatsIntsUintsQints {
 };
 
 struct FloatsIntsUintsQintsBool {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBool,
       DataType::kQint8, DataType::kQuint8, DataType::kQint32,
@@ -675,7 +675,7 @@ struct FloatsIntsUintsQintsBool {
 };
 
 struct FloatsUintsComplexesInt32Int16Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kComplex64, DataType::kInt64,
       DataType::kBfloat16, DataType::kUint16, DataType::kComplex128,
@@ -691,7 +691,7 @@ struct FloatsUintsComplexesInt32Int16Int64 {
 };
 
 struct FloatsUintsComplexesInt32Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
       DataType::kUint16, DataType::kComplex128, DataType::kHalf,
@@ -708,7 +708,7 @@ struct FloatsUintsComplexesInt32Int64 {
 
 struct Int32Int16Int64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt64);
+      kernel::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -718,7 +718,7 @@ struct Int32Int16Int64 {
 };
 
 struct Int32Int16Int64Uint16 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kInt32, DataType::kInt16, DataType::kInt64, DataType::kUint16);
   template <bool allowed>
   static constexpr void Check() {
@@ -730,7 +730,7 @@ struct Int32Int16Int64Uint16 {
 
 struct Int32Int64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kInt64);
+      kernel::SetOf(DataType::kInt32, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -740,7 +740,7 @@ struct Int32Int64 {
 };
 
 struct Int32Int64Uint32Uint64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kInt32, DataType::kInt64, DataType::kUint32, DataType::kUint64);
   template <bool allowed>
   static constexpr void Check() {
@@ -752,7 +752,7 @@ struct Int32Int64Uint32Uint64 {
 
 struct Int32Int8Int64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kInt8, DataType::kInt64);
+      kernel::SetOf(DataType::kInt32, DataType::kInt8, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -762,7 +762,7 @@ struct Int32Int8Int64 {
 };
 
 struct Int32Uint8Int8Int64 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kInt32, DataType::kUint8, DataType::kInt8, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
@@ -773,7 +773,7 @@ struct Int32Uint8Int8Int64 {
 };
 
 struct IntsFloatDoubleUint8 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
       DataType::kInt16, DataType::kInt8, DataType::kInt64);
   template <bool allowed>
@@ -787,9 +787,9 @@ struct IntsFloatDoubleUint8 {
 
 struct IntsFloatDoubleUint8Uint16Half {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kUint8, DataType::kInt16, DataType::kInt8,
-                      DataType::kInt64, DataType::kUint16, DataType::kHalf);
+      kernel::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                    DataType::kUint8, DataType::kInt16, DataType::kInt8,
+                    DataType::kInt64, DataType::kUint16, DataType::kHalf);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -801,8 +801,8 @@ struct IntsFloatDoubleUint8Uint16Half {
 
 struct IntsUint8 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
-                      DataType::kInt8, DataType::kInt64);
+      kernel::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
+                    DataType::kInt8, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -812,7 +812,7 @@ struct IntsUint8 {
 };
 
 struct IntsUint8StringUint16 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kInt32, DataType::kUint8, DataType::kInt16, DataType::kInt8,
       DataType::kString, DataType::kInt64, DataType::kUint16);
   template <bool allowed>
@@ -826,9 +826,9 @@ struct IntsUint8StringUint16 {
 
 struct IntsUints {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
-                      DataType::kInt8, DataType::kInt64, DataType::kUint16,
-                      DataType::kUint32, DataType::kUint64);
+      kernel::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
+                    DataType::kInt8, DataType::kInt64, DataType::kUint16,
+                    DataType::kUint32, DataType::kUint64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -839,7 +839,7 @@ struct IntsUints {
 };
 
 struct Qint32 {
-  static constexpr uint64_t kSet = internal::SetOf(DataType::kQint32);
+  static constexpr uint64_t kSet = kernel::SetOf(DataType::kQint32);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -849,7 +849,7 @@ struct Qint32 {
 };
 
 struct Qint8 {
-  static constexpr uint64_t kSet = internal::SetOf(DataType::kQint8);
+  static constexpr uint64_t kSet = kernel::SetOf(DataType::kQint8);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -860,7 +860,7 @@ struct Qint8 {
 
 struct Qint8Qint32 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kQint8, DataType::kQint32);
+      kernel::SetOf(DataType::kQint8, DataType::kQint32);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -871,7 +871,7 @@ struct Qint8Qint32 {
 
 struct Qint8Quint8Qint32 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32);
+      kernel::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -882,8 +882,8 @@ struct Qint8Quint8Qint32 {
 
 struct Qints {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32,
-                      DataType::kQint16, DataType::kQuint16);
+      kernel::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+                    DataType::kQint16, DataType::kQuint16);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -894,7 +894,7 @@ struct Qints {
 };
 
 struct QintsFloatBfloat16 {
-  static constexpr uint64_t kSet = internal::SetOf(
+  static constexpr uint64_t kSet = kernel::SetOf(
       DataType::kFloat, DataType::kQint8, DataType::kQuint8, DataType::kQint32,
       DataType::kBfloat16, DataType::kQint16, DataType::kQuint16);
   template <bool allowed>
@@ -908,7 +908,7 @@ struct QintsFloatBfloat16 {
 
 struct StringInt64 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kString, DataType::kInt64);
+      kernel::SetOf(DataType::kString, DataType::kInt64);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -919,7 +919,7 @@ struct StringInt64 {
 
 struct StringVariant {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kString, DataType::kVariant);
+      kernel::SetOf(DataType::kString, DataType::kVariant);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -929,7 +929,7 @@ struct StringVariant {
 };
 
 struct Uint8 {
-  static constexpr uint64_t kSet = internal::SetOf(DataType::kUint8);
+  static constexpr uint64_t kSet = kernel::SetOf(DataType::kUint8);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,
@@ -940,7 +940,7 @@ struct Uint8 {
 
 struct Uint8Uint16 {
   static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kUint8, DataType::kUint16);
+      kernel::SetOf(DataType::kUint8, DataType::kUint16);
   template <bool allowed>
   static constexpr void Check() {
     static_assert(allowed,

@@ -22,12 +22,12 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Whether a device type belongs to a plug-in rather than to TensorFlow.
 inline bool IsPluggable(std::string_view device_type) {
-  if (registered_platform.device_type != nullptr &&
-      device_type == registered_platform.device_type) {
+  if (internal::registered_platform.device_type != nullptr &&
+      device_type == internal::registered_platform.device_type) {
     return true;
   }
   return device_type != "CPU" && device_type != "GPU" && device_type != "TPU";
@@ -37,7 +37,7 @@ inline bool IsPluggable(std::string_view device_type) {
 // them off. Appends none for TensorFlow's own device types.
 inline void AppendFirstPasses(std::string_view device_type,
                               const OptimizerSettings& settings,
-                              std::vector<PassEntry>& entries) {
+                              std::vector<graph_internal::PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
   if (settings.disable_xla) entries.push_back(MakePassEntry<DisableXla>());
   if (settings.lower_variable_updates) {
@@ -47,11 +47,11 @@ inline void AppendFirstPasses(std::string_view device_type,
     entries.push_back(MakePassEntry<KeepToOwnKernels>());
   }
   if (settings.keep_conditions_on_host &&
-      KeepConditionsOnHost::IsSafeIn(CurrentRelease())) {
+      KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease())) {
     entries.push_back(MakePassEntry<KeepConditionsOnHost>());
   }
   if (settings.recompute_loop_values &&
-      RecomputeLoopValues::IsSafeIn(CurrentRelease())) {
+      RecomputeLoopValues::IsSafeIn(internal::CurrentRelease())) {
     entries.push_back(MakePassEntry<RecomputeLoopValues>());
   }
 }
@@ -59,7 +59,7 @@ inline void AppendFirstPasses(std::string_view device_type,
 // Appends the passes that run after the author's own.
 inline void AppendLastPasses(std::string_view device_type,
                              const OptimizerSettings& settings,
-                             std::vector<PassEntry>& entries) {
+                             std::vector<graph_internal::PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
   if (settings.replace_list_ops) {
     entries.push_back(MakePassEntry<CastBoolLists>());
@@ -73,7 +73,7 @@ inline void AppendLastPasses(std::string_view device_type,
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

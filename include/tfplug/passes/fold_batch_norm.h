@@ -23,7 +23,7 @@
 
 namespace tfplug {
 
-namespace internal {
+namespace passes_internal {
 
 // Returns the number of output channels of a convolution with this filter; 0 if
 // the filter is malformed.
@@ -206,7 +206,7 @@ patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
                      .Copy(conv, Conv::dilations));
 }
 
-}  // namespace internal
+}  // namespace passes_internal
 
 // For inference: folds a FusedBatchNormV3 with constant statistics, after a
 // Conv2D or DepthwiseConv2dNative with a constant filter, into the filter and a
@@ -219,10 +219,12 @@ inline std::vector<patterns::Rule> FoldBatchNormRules() {
   const auto copy_none = [](const auto& node, const auto&) { return node; };
   using Depthwise = ops::DepthwiseConv2dNative;
   std::vector<patterns::Rule> rules;
-  rules.push_back(internal::FoldBatchNormRule<ops::Conv2D>().Make(copy_conv));
-  rules.push_back(internal::FoldBatchNormRule<Depthwise>().Make(copy_none));
-  rules.push_back(internal::FoldScaleRule<ops::Conv2D>(copy_conv));
-  rules.push_back(internal::FoldScaleRule<Depthwise>(copy_none));
+  rules.push_back(
+      passes_internal::FoldBatchNormRule<ops::Conv2D>().Make(copy_conv));
+  rules.push_back(
+      passes_internal::FoldBatchNormRule<Depthwise>().Make(copy_none));
+  rules.push_back(passes_internal::FoldScaleRule<ops::Conv2D>(copy_conv));
+  rules.push_back(passes_internal::FoldScaleRule<Depthwise>(copy_none));
   return rules;
 }
 

@@ -17,7 +17,7 @@
 
 namespace tfplug {
 
-namespace internal {
+namespace passes_internal {
 
 // Returns the paddings of a Pad's 4 x 2 Const in the form of explicit_paddings;
 // empty if they are not such a constant, pad the batch or channels, or are
@@ -67,7 +67,7 @@ patterns::Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
                      .RequireKernel());
 }
 
-}  // namespace internal
+}  // namespace passes_internal
 
 // Folds a Pad into a Conv2D or DepthwiseConv2dNative with padding "VALID". The
 // convolution gets padding "EXPLICIT", which the plug-in's kernels must
@@ -79,12 +79,12 @@ patterns::Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
 // _FusedDepthwiseConv2dNative has no explicit paddings.
 inline std::vector<patterns::Rule> FoldPadsRules() {
   std::vector<patterns::Rule> rules;
-  rules.push_back(internal::FoldPadRule<ops::Conv2D>(
+  rules.push_back(passes_internal::FoldPadRule<ops::Conv2D>(
       [](const auto& node, const auto& conv) {
         return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
       },
       /*priority=*/1));
-  rules.push_back(internal::FoldPadRule<ops::DepthwiseConv2dNative>(
+  rules.push_back(passes_internal::FoldPadRule<ops::DepthwiseConv2dNative>(
       [](const auto& node, const auto&) { return node; },
       /*priority=*/-1));
   return rules;

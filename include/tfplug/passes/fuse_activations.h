@@ -29,7 +29,7 @@ inline std::vector<patterns::Rule> FuseActivationsRules();
 
 class FuseActivations : public patterns::RulesPass<FuseActivationsRules> {};
 
-namespace internal {
+namespace passes_internal {
 
 // Matches a * b, in either order.
 template <class A, class B>
@@ -54,11 +54,11 @@ void AddGelu(const std::string& name, const std::string& op,
   rules.push_back(Rule(name, root).ReplaceBy(New(op, x).RequireKernel()));
 }
 
-}  // namespace internal
+}  // namespace passes_internal
 
 inline std::vector<patterns::Rule> FuseActivationsRules() {
   using namespace patterns;
-  using internal::Product, internal::Sum;
+  using passes_internal::Product, passes_internal::Sum;
   std::vector<Rule> rules;
   {
     const Pattern x = Any("x");
@@ -73,7 +73,7 @@ inline std::vector<patterns::Rule> FuseActivationsRules() {
               Match<ops::Neg>(Product(x, MatchConst(0.7071067811865476))),
               Product(x, MatchConst(-0.7071067811865476)));
     const auto erfc = Match<ops::Erfc>(negative);
-    internal::AddGelu("GELU", "TfplugGelu", x, OneOf(erf, erfc), rules);
+    passes_internal::AddGelu("GELU", "TfplugGelu", x, OneOf(erf, erfc), rules);
   }
   {
     const Pattern x = Any("x");
@@ -83,8 +83,8 @@ inline std::vector<patterns::Rule> FuseActivationsRules() {
     const auto inner = Sum(x, Product(cube, MatchConst(0.044715)));
     const auto tanh =
         Match<ops::Tanh>(Product(inner, MatchConst(0.7978845608028654)));
-    internal::AddGelu("GELU with tanh", "TfplugGeluTanh", x,
-                      Sum(tanh, MatchConst(1)), rules);
+    passes_internal::AddGelu("GELU with tanh", "TfplugGeluTanh", x,
+                             Sum(tanh, MatchConst(1)), rules);
   }
   const Pattern gate = Any("gate"), x = Any("x");
   const auto silu = Product(gate, Match<ops::Sigmoid>(gate));

@@ -13,6 +13,7 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/passes/fuse_activations.h"
 #include "tfplug/passes/internal/shapes.h"
+#include "tfplug/patterns/internal/const_value.h"
 #include "tfplug/patterns/rules.h"
 
 #pragma GCC visibility push(hidden)
@@ -33,7 +34,7 @@ inline std::vector<patterns::Rule> FuseAttentionRules();
 
 class FuseAttention : public patterns::RulesPass<FuseAttentionRules> {};
 
-namespace internal {
+namespace passes_internal {
 
 // Renames the labels of an Einsum's equation in the order of their first use:
 // "BTNH,BSNH->BNTS" becomes "abcd,aecd->acbe".
@@ -117,7 +118,7 @@ class AttentionRules {
 
   static patterns::NodePattern<> MatchScalar() {
     return patterns::MatchConst("a number", [](const Constant& c) {
-      return c.num_elements() == 1 && SplatOf(c).has_value();
+      return c.num_elements() == 1 && patterns_internal::SplatOf(c).has_value();
     });
   }
   template <class A, class B>
@@ -149,7 +150,7 @@ class AttentionRules {
     using namespace patterns;
     const auto number = [](const Matched& m, const Pattern& pattern) {
       const absl::StatusOr<Constant> value = Constant::Read(m.node(pattern));
-      return value.ok() ? SplatOf(*value).value_or(1) : 1;
+      return value.ok() ? patterns_internal::SplatOf(*value).value_or(1) : 1;
     };
     const AttentionRules self = *this;
     const auto fused =
@@ -211,10 +212,10 @@ class AttentionRules {
   const patterns::NodePattern<ops::Mul> scaled_q_ = Product(q_, q_factor_);
 };
 
-}  // namespace internal
+}  // namespace passes_internal
 
 inline std::vector<patterns::Rule> FuseAttentionRules() {
-  const internal::AttentionRules rules;
+  const passes_internal::AttentionRules rules;
   return {rules.ForEinsum(), rules.ForEinsumOfHeads(), rules.ForBatchMatMul(),
           rules.ForTransposed()};
 }

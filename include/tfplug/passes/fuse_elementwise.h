@@ -68,22 +68,24 @@ class FuseElementwise : public GraphPass {
 
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kFusedMapOp)) return absl::OkStatus();
-    internal::FusableNodes nodes(graph, context);
-    if (!nodes.has_edges() && !internal::FusedReductions::MayBeIn(graph) &&
-        !internal::FusedMatMuls::MayBeIn(graph)) {
+    passes_internal::FusableNodes nodes(graph, context);
+    if (!nodes.has_edges() &&
+        !passes_internal::FusedReductions::MayBeIn(graph) &&
+        !passes_internal::FusedMatMuls::MayBeIn(graph)) {
       return absl::OkStatus();
     }
     std::vector<std::vector<Node>> clusters;
-    std::optional<internal::FusedReductions> reductions;
-    std::optional<internal::FusedMatMuls> products;
+    std::optional<passes_internal::FusedReductions> reductions;
+    std::optional<passes_internal::FusedMatMuls> products;
     {
       TFPLUG_ASSIGN_OR_RETURN(const NodeList order, graph.TopologicalOrder());
-      internal::Regions regions(graph, order);
+      passes_internal::Regions regions(graph, order);
       nodes.SetRegions(&regions);
       const auto can_join = [&](const Output& from, Node to) {
         return nodes.WhyNotJoined(from, to) == nullptr;
       };
-      internal::Clusters<decltype(can_join)> found(graph, order, can_join);
+      passes_internal::Clusters<decltype(can_join)> found(graph, order,
+                                                          can_join);
       for (const auto& cluster : found.Find()) {
         Split(graph, context, nodes, cluster, clusters);
       }
@@ -93,7 +95,7 @@ class FuseElementwise : public GraphPass {
       nodes.SetRegions(nullptr);
     }
     for (const auto& cluster : clusters) {
-      internal::FusedCluster fused(graph, context, nodes, cluster);
+      passes_internal::FusedCluster fused(graph, context, nodes, cluster);
       TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
       if (node && IsLogged()) Log(node, cluster.size());
     }
@@ -106,14 +108,14 @@ class FuseElementwise : public GraphPass {
 
   // Appends a cluster, in parts that are not too large for one launch.
   static void Split(Graph& graph, const PassContext& context,
-                    const internal::FusableNodes& nodes,
+                    const passes_internal::FusableNodes& nodes,
                     const std::vector<Node>& cluster,
                     std::vector<std::vector<Node>>& to) {
     constexpr size_t kMaxOps = 64, kMaxOperands = 16;
     if (cluster.size() < 2) return;
     if (cluster.size() <= kMaxOps &&
-        internal::FusedCluster(graph, context, nodes, cluster).num_operands() <=
-            kMaxOperands) {
+        passes_internal::FusedCluster(graph, context, nodes, cluster)
+                .num_operands() <= kMaxOperands) {
       to.push_back(cluster);
       return;
     }
@@ -129,9 +131,10 @@ class FuseElementwise : public GraphPass {
 
   // Divides nodes, in topological order, into sets that are connected.
   static std::vector<std::vector<Node>> Connected(
-      const internal::FusableNodes& nodes, const std::vector<Node>& all) {
+      const passes_internal::FusableNodes& nodes,
+      const std::vector<Node>& all) {
     std::map<uint32_t, size_t> indices;  // by node
-    internal::DisjointSets sets(all.size());
+    passes_internal::DisjointSets sets(all.size());
     for (size_t i = 0; i < all.size(); ++i) {
       indices[all[i].id()] = i;
       for (const Input& input : all[i].inputs()) {
@@ -194,7 +197,7 @@ class FuseElementwise : public GraphPass {
   }
 
   // Logs why nodes that could be fused are not fused with their inputs.
-  static void LogAlone(Graph& graph, const internal::FusableNodes& nodes,
+  static void LogAlone(Graph& graph, const passes_internal::FusableNodes& nodes,
                        const std::vector<std::vector<Node>>& clusters) {
     std::vector<size_t> cluster_of(graph.max_id(), clusters.size());
     for (size_t i = 0; i < clusters.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/passes/fuse_activations.h"
 #include "tfplug/passes/internal/shapes.h"
+#include "tfplug/patterns/internal/const_value.h"
 #include "tfplug/patterns/rules.h"
 
 #pragma GCC visibility push(hidden)
@@ -30,7 +31,7 @@ inline std::vector<patterns::Rule> FuseLayerNormRules();
 
 class FuseLayerNorm : public patterns::RulesPass<FuseLayerNormRules> {};
 
-namespace internal {
+namespace passes_internal {
 
 // Builds the rules. gamma and beta are vectors, or vectors reshaped to rows.
 class LayerNormRules {
@@ -108,7 +109,7 @@ class LayerNormRules {
   }
   static double NumberOf(const Matched& m, const Pattern& constant) {
     const absl::StatusOr<Constant> value = Constant::Read(m.node(constant));
-    return value.ok() ? SplatOf(*value).value_or(0) : 0;
+    return value.ok() ? patterns_internal::SplatOf(*value).value_or(0) : 0;
   }
   static bool IsLastAxis(const Matched& m, const Pattern& axis, int rank) {
     const absl::StatusOr<Constant> value = Constant::Read(m.node(axis));
@@ -136,8 +137,10 @@ class LayerNormRules {
                 beta_ = patterns::Any("beta");
   const patterns::NodePattern<> mean_axis_ = patterns::MatchConst(),
                                 variance_axis_ = patterns::MatchConst();
-  const patterns::NodePattern<> epsilon_ = patterns::MatchConst(
-      "a number", [](const Constant& c) { return SplatOf(c).has_value(); });
+  const patterns::NodePattern<> epsilon_ =
+      patterns::MatchConst("a number", [](const Constant& c) {
+        return patterns_internal::SplatOf(c).has_value();
+      });
   const Row row_gamma_ = RowOf(gamma_), row_beta_ = RowOf(beta_);
   const patterns::NodePattern<ops::Mean> mean_ =
       patterns::Match<ops::Mean>(x_, mean_axis_)
@@ -153,10 +156,10 @@ class LayerNormRules {
       patterns::Match<ops::Rsqrt>(Sum(variance_, epsilon_));
 };
 
-}  // namespace internal
+}  // namespace passes_internal
 
 inline std::vector<patterns::Rule> FuseLayerNormRules() {
-  const internal::LayerNormRules rules;
+  const passes_internal::LayerNormRules rules;
   return {rules.ForMoments(), rules.ForBatchNorm()};
 }
 

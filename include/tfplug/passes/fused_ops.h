@@ -29,7 +29,7 @@
 // An op whose definition changes gets a new name.
 namespace tfplug {
 
-namespace internal {
+namespace passes_internal {
 
 // Sets output 0 to the shape to which inputs 0 and 1 broadcast.
 inline absl::Status InferBroadcast(ShapeInference& s) {
@@ -97,16 +97,16 @@ inline OpDef UnaryOp(const char* name) {
       .AllowExisting();
 }
 
-}  // namespace internal
+}  // namespace passes_internal
 
 // y = 0.5 x (1 + erf(x / sqrt(2)))
-inline OpDef GeluOp() { return internal::UnaryOp("TfplugGelu"); }
+inline OpDef GeluOp() { return passes_internal::UnaryOp("TfplugGelu"); }
 
 // y = 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-inline OpDef GeluTanhOp() { return internal::UnaryOp("TfplugGeluTanh"); }
+inline OpDef GeluTanhOp() { return passes_internal::UnaryOp("TfplugGeluTanh"); }
 
 // y = x sigmoid(x)
-inline OpDef SiluOp() { return internal::UnaryOp("TfplugSilu"); }
+inline OpDef SiluOp() { return passes_internal::UnaryOp("TfplugSilu"); }
 
 // y = gate sigmoid(gate) x. The inputs are broadcast as in Mul.
 inline OpDef SwigluOp() {
@@ -115,7 +115,7 @@ inline OpDef SwigluOp() {
       .Input("gate: T")
       .Input("x: T")
       .Output("y: T")
-      .SetShapeFn<&internal::InferBroadcast>()
+      .SetShapeFn<&passes_internal::InferBroadcast>()
       .AllowExisting();
 }
 
@@ -136,7 +136,7 @@ inline OpDef LayerNormOp() {
       .Output("y: T")
       .Output("mean: T")
       .Output("rstd: T")
-      .SetShapeFn<&internal::InferLayerNorm>()
+      .SetShapeFn<&passes_internal::InferLayerNorm>()
       .AllowExisting();
 }
 
@@ -169,7 +169,7 @@ inline OpDef AttentionOp() {
       .Input("biases: num_biases * T")
       .Output("y: T")
       .Output("probabilities: num_probabilities * T")
-      .SetShapeFn<&internal::InferAttention>()
+      .SetShapeFn<&passes_internal::InferAttention>()
       .AllowExisting();
 }
 

@@ -40,7 +40,7 @@ inline std::vector<patterns::Rule> FusionRules() {
 
 class Fusion : public patterns::RulesPass<FusionRules> {};
 
-namespace internal {
+namespace passes_internal {
 
 // Builds the rules for one product, described by MatMulFusion, Conv2DFusion or
 // DepthwiseFusion.
@@ -189,23 +189,24 @@ class FusionRuleBuilder {
   decltype(MatchActivation()) activation_ = MatchActivation();
 };
 
-}  // namespace internal
+}  // namespace passes_internal
 
 inline std::vector<patterns::Rule> FusionRules(
     std::vector<std::string> activations) {
   std::vector<patterns::Rule> rules;
-  internal::FusionRuleBuilder<internal::MatMulFusion> matmul(activations,
-                                                             rules);
+  passes_internal::FusionRuleBuilder<passes_internal::MatMulFusion> matmul(
+      activations, rules);
   matmul.AddBias();
   matmul.AddSum();
   matmul.AddConstant();
-  internal::FusionRuleBuilder<internal::Conv2DFusion> conv(activations, rules);
+  passes_internal::FusionRuleBuilder<passes_internal::Conv2DFusion> conv(
+      activations, rules);
   conv.AddBias();
   conv.AddSum();
   conv.AddConstant();
   conv.AddNorm();
-  internal::FusionRuleBuilder<internal::DepthwiseFusion> depthwise(activations,
-                                                                   rules);
+  passes_internal::FusionRuleBuilder<passes_internal::DepthwiseFusion>
+      depthwise(activations, rules);
   depthwise.AddBias();
   depthwise.AddSum();
   depthwise.AddConstant();

@@ -57,9 +57,10 @@ class KeepConditionsOnHost : public GraphPass {
  private:
   static bool HasKernelOnHost(absl::string_view op,
                               const PassContext& context) {
-    return internal::AnyKernel(context.device_type(), [&](const KernelDef& d) {
-      return d.op() == op && d.label() == kOnHostLabel;
-    });
+    return kernel_internal::AnyKernel(
+        context.device_type(), [&](const KernelDef& d) {
+          return d.op() == op && d.label() == kOnHostLabel;
+        });
   }
   static bool ReadsHost(Node node) {
     for (const Input& input : node.inputs()) {

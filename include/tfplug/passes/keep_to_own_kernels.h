@@ -132,7 +132,8 @@ class KeepToOwnKernels : public GraphPass {
     if (HasKernel(op, type, context)) return true;
     if (depth == 0) return false;
     for (const InsertedOp& row : kInsertedOps) {
-      if (row.op == op && !internal::Expansion::IsRepeated(row.formula) &&
+      if (row.op == op &&
+          !passes_internal::Expansion::IsRepeated(row.formula) &&
           CanComputeAll(row.formula, type, depth - 1, context)) {
         return true;
       }
@@ -141,7 +142,7 @@ class KeepToOwnKernels : public GraphPass {
   }
   static bool CanComputeAll(absl::string_view formula, DataType type, int depth,
                             const PassContext& context) {
-    const auto ops = internal::Expansion::OpsOf(formula);
+    const auto ops = passes_internal::Expansion::OpsOf(formula);
     for (const absl::string_view op : ops) {
       if (!CanCompute(op, type, depth, context)) return false;
     }
@@ -150,7 +151,7 @@ class KeepToOwnKernels : public GraphPass {
 
   static absl::Status Replace(Graph& graph, Node node, DataType type,
                               const PassContext& context) {
-    internal::Expansion expansion(graph, node, type);
+    passes_internal::Expansion expansion(graph, node, type);
     // The flattest formula first, so that Add and AddV2 do not alternate.
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       for (const InsertedOp& row : kInsertedOps) {

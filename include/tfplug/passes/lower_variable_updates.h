@@ -269,14 +269,15 @@ class LowerVariableUpdates : public GraphPass {
     std::vector<std::pair<size_t, size_t>> pairs;
     std::map<std::string, std::vector<size_t>> by_variable;
     for (size_t i = 0; i < updates.size(); ++i) {
-      by_variable[internal::VariableOf(updates[i].node.input(0))].push_back(i);
+      by_variable[passes_internal::VariableOf(updates[i].node.input(0))]
+          .push_back(i);
     }
     if (by_variable.size() == updates.size()) return pairs;
     const auto order = graph.TopologicalOrder();
     if (!order.ok()) return order.status();
     std::vector<size_t> position(graph.max_id());
     for (size_t i = 0; i < order->size(); ++i) position[(*order)[i].id()] = i;
-    const internal::Conditional conditional(graph);
+    const passes_internal::Conditional conditional(graph);
     for (auto& [variable, indices] : by_variable) {
       std::sort(indices.begin(), indices.end(), [&](size_t a, size_t b) {
         return position[updates[a].node.id()] < position[updates[b].node.id()];

@@ -69,7 +69,7 @@ class RecomputeLoopValues : public GraphPass {
   }
 
  private:
-  using LoopVariable = internal::LoopVariable;
+  using LoopVariable = passes_internal::LoopVariable;
 
   // A list onto which a loop pushes one value per iteration, and from which
   // the loop of the gradient pops one per iteration, if there is such a loop.
@@ -131,7 +131,7 @@ class RecomputeLoopValues : public GraphPass {
   // if this class does not know how.
   static absl::StatusOr<Output> Recompute(Graph& graph, const Stack& stack,
                                           Node push) {
-    const Output value = internal::SkipIdentities(push.input(1));
+    const Output value = passes_internal::SkipIdentities(push.input(1));
     if (!value) return Output();
     if (const auto variable = LoopVariable::Find(value)) {
       if (variable->IsInvariant()) {

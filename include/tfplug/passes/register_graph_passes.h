@@ -19,7 +19,7 @@
 #define TFPLUG_REGISTER_GRAPH_PASSES(...)                           \
   struct __attribute__((visibility("hidden"))) TfplugGraphOptimizer \
       : ::tfplug::GraphOptimizer<TFPLUG_INTERNAL_PASSES(            \
-            __VA_ARGS__, ::tfplug::internal::EndOfPasses)> {        \
+            __VA_ARGS__, ::tfplug::passes_internal::EndOfPasses)> { \
     static constexpr char kDeviceType[] =                           \
         TFPLUG_INTERNAL_DEVICE_TYPE(__VA_ARGS__, );                 \
   };                                                                \
@@ -29,19 +29,19 @@
 
 // Like TFPLUG_REGISTER_GRAPH_PASSES, for a class derived from
 // tfplug::GraphOptimizer, which also has settings.
-#define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                   \
-  struct TFPLUG_REGISTER_GRAPH_PASSES_is_allowed_only_once_in_a_library {};    \
-  extern "C" __attribute__((visibility("default"))) void TF_InitGraph(         \
-      ::tfplug::capi::TP_OptimizerRegistrationParams* params,                  \
-      ::tfplug::capi::TF_Status* status) {                                     \
-    ::tfplug::internal::OptimizerRegistration<__VA_ARGS__>::InitGraph(params,  \
-                                                                      status); \
-  }                                                                            \
-  extern "C" __attribute__((visibility("default"))) void TF_InitGraphPlugin(   \
-      ::tfplug::capi::TP_OptimizerRegistrationParams* params,                  \
-      ::tfplug::capi::TF_Status* status) {                                     \
-    TF_InitGraph(params, status);                                              \
-  }                                                                            \
+#define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                  \
+  struct TFPLUG_REGISTER_GRAPH_PASSES_is_allowed_only_once_in_a_library {};   \
+  extern "C" __attribute__((visibility("default"))) void TF_InitGraph(        \
+      ::tfplug::capi::TP_OptimizerRegistrationParams* params,                 \
+      ::tfplug::capi::TF_Status* status) {                                    \
+    ::tfplug::passes_internal::OptimizerRegistration<__VA_ARGS__>::InitGraph( \
+        params, status);                                                      \
+  }                                                                           \
+  extern "C" __attribute__((visibility("default"))) void TF_InitGraphPlugin(  \
+      ::tfplug::capi::TP_OptimizerRegistrationParams* params,                 \
+      ::tfplug::capi::TF_Status* status) {                                    \
+    TF_InitGraph(params, status);                                             \
+  }                                                                           \
   static_assert(true, "")
 
 #endif  // TFPLUG_PASSES_REGISTER_GRAPH_PASSES_H_

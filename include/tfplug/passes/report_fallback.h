@@ -55,7 +55,7 @@ class ReportFallback : public GraphPass {
           IsBookkeeping(node.op())) {
         continue;
       }
-      const std::vector<internal::TypeAttr> types = TypesOf(node);
+      const std::vector<kernel_internal::TypeAttr> types = TypesOf(node);
       const std::string key =
           context.device_type() + ": " + std::string(node.op()) + ToText(types);
       {
@@ -83,8 +83,8 @@ class ReportFallback : public GraphPass {
            absl::StrContains(op, "PartitionedCall");
   }
 
-  static std::vector<internal::TypeAttr> TypesOf(const Node& node) {
-    std::vector<internal::TypeAttr> types;
+  static std::vector<kernel_internal::TypeAttr> TypesOf(const Node& node) {
+    std::vector<kernel_internal::TypeAttr> types;
     for (const auto& [name, value] : node.GetAttrs()) {
       if (absl::StartsWith(name, "_")) continue;
       const auto type = node.GetAttr<DataType>(name);
@@ -95,7 +95,8 @@ class ReportFallback : public GraphPass {
   }
 
   // Returns " (T=float, Tidx=int32)", or "" if there are no types.
-  static std::string ToText(const std::vector<internal::TypeAttr>& types) {
+  static std::string ToText(
+      const std::vector<kernel_internal::TypeAttr>& types) {
     std::string text;
     for (const auto& [name, type] : types) {
       text += (text.empty() ? " (" : ", ") + std::string(name) + "=" +
@@ -105,7 +106,7 @@ class ReportFallback : public GraphPass {
   }
 
   static std::string Reason(const Node& node,
-                            const std::vector<internal::TypeAttr>& types,
+                            const std::vector<kernel_internal::TypeAttr>& types,
                             const PassContext& context) {
     const std::string& device = context.device_type();
     if (!context.HasKernel(node.op())) {

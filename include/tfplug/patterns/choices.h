@@ -35,7 +35,7 @@ class ChoicePattern : public Pattern,
       : Pattern(kind) {
     element().inputs = {internal::Access::output(alternatives)...};
   }
-  ChoicePattern AddCondition(internal::AttrCondition condition) const {
+  ChoicePattern AddCondition(patterns_internal::AttrCondition condition) const {
     element().conditions.push_back(std::move(condition));
     return *this;
   }
@@ -43,7 +43,7 @@ class ChoicePattern : public Pattern,
 
 }  // namespace tfplug::patterns
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // The ChoicePattern of all ops that the patterns can match.
 template <class... Patterns>
@@ -64,7 +64,7 @@ template <class... Found, class Other, class... Rest>
 struct ChoiceOf<patterns::ChoicePattern<Found...>, Other, Rest...>
     : ChoiceOf<patterns::ChoicePattern<Found...>, Rest...> {};
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 namespace tfplug::patterns {
 
@@ -74,9 +74,9 @@ auto OneOf(const Patterns&... patterns) {
   static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
                 "tfplug: OneOf takes patterns");
   using Choice =
-      typename internal::ChoiceOf<ChoicePattern<>, Patterns...>::Type;
+      typename patterns_internal::ChoiceOf<ChoicePattern<>, Patterns...>::Type;
   return internal::Access::Construct<Choice>(
-      internal::PatternElement::Kind::kOneOf, patterns...);
+      patterns_internal::PatternElement::Kind::kOneOf, patterns...);
 }
 
 // Matches the node or, if there is no such node, its first input instead:
@@ -85,7 +85,7 @@ auto OneOf(const Patterns&... patterns) {
 template <class... Ops>
 ChoicePattern<Ops...> Optional(const NodePattern<Ops...>& node) {
   return internal::Access::Construct<ChoicePattern<Ops...>>(
-      internal::PatternElement::Kind::kOptional, node);
+      patterns_internal::PatternElement::Kind::kOptional, node);
 }
 
 // Matches any number of nodes in a row, including none: a chain of nodes that
@@ -95,7 +95,7 @@ ChoicePattern<Ops...> Optional(const NodePattern<Ops...>& node) {
 // stands for x. Matched::all(node) returns the nodes, the last one first.
 template <class... Ops>
 Pattern Repeated(const NodePattern<Ops...>& node) {
-  Pattern pattern(internal::PatternElement::Kind::kRepeated);
+  Pattern pattern(patterns_internal::PatternElement::Kind::kRepeated);
   pattern.element().inputs = {internal::Access::output(node)};
   return pattern;
 }

@@ -30,25 +30,26 @@ template <class Derived, class... Ops>
 class Conditions {
  public:
   // Requires `attr` to be `value`.
-  template <class E, class = internal::IfOpEnum<E>>
-  Derived Where(E attr, internal::AttrType<E> value) const {
-    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                            {std::move(value)});
+  template <class E, class = kernel_internal::IfOpEnum<E>>
+  Derived Where(E attr, kernel_internal::AttrType<E> value) const {
+    return AddValues<kernel_internal::AttrType<E>>(
+        OpOf<E>(), kernel_internal::NameOf(attr), {std::move(value)});
   }
   // Requires `attr` to be one of `values`.
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   Derived WhereOneOf(
-      E attr, std::initializer_list<internal::AttrType<E>> values) const {
-    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                            values);
+      E attr,
+      std::initializer_list<kernel_internal::AttrType<E>> values) const {
+    return AddValues<kernel_internal::AttrType<E>>(
+        OpOf<E>(), kernel_internal::NameOf(attr), values);
   }
   // Requires predicate(value) to be true. `description`, such as "at least 2",
   // completes the explanation "attribute N is 1, not ...".
-  template <class E, class F, class = internal::IfOpEnum<E>>
+  template <class E, class F, class = kernel_internal::IfOpEnum<E>>
   Derived WhereSatisfies(E attr, std::string description, F predicate) const {
-    return Add<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                      std::move(description),
-                                      std::move(predicate));
+    return Add<kernel_internal::AttrType<E>>(
+        OpOf<E>(), kernel_internal::NameOf(attr), std::move(description),
+        std::move(predicate));
   }
   // Like Where above, with the name of the attribute as a string. T is bool,
   // int64_t, float, DataType, std::string, or a std::vector of one of these.
@@ -79,13 +80,13 @@ class Conditions {
   // Returns the op to which E belongs if there are several Ops.
   template <class E>
   static std::string OpOf() {
-    static_assert((internal::BelongsTo<E, Ops>() || ...),
+    static_assert((patterns_internal::BelongsTo<E, Ops>() || ...),
                   "tfplug: this attribute does not belong to an op of the "
                   "pattern; for an op that is given by its name, write the "
                   "attribute's name as a string");
     std::string op;
     if constexpr (sizeof...(Ops) > 1) {
-      ((op = internal::BelongsTo<E, Ops>() ? Ops::kName : op), ...);
+      ((op = patterns_internal::BelongsTo<E, Ops>() ? Ops::kName : op), ...);
     }
     return op;
   }
@@ -94,7 +95,8 @@ class Conditions {
                     std::vector<T> values) const {
     std::string description = values.size() > 1 ? "one of " : "";
     for (size_t i = 0; i < values.size(); ++i) {
-      description += (i == 0 ? "" : ", ") + internal::Describe(values[i]);
+      description +=
+          (i == 0 ? "" : ", ") + patterns_internal::Describe(values[i]);
     }
     return Add<T>(std::move(op), attr, std::move(description),
                   [values = std::move(values)](const T& value) {
@@ -106,7 +108,7 @@ class Conditions {
   Derived Add(std::string op, absl::string_view attr, std::string description,
               F predicate) const {
     auto check = [predicate = std::move(predicate)](absl::string_view bytes) {
-      const auto value = internal::AttrCodec<T>::Decode(bytes);
+      const auto value = graph::AttrCodec<T>::Decode(bytes);
       return value.has_value() && predicate(*value);
     };
     return derived().AddCondition({std::move(op), std::string(attr),

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/constant.h"
+#include "tfplug/graph/internal/attr_codec.h"
 #include "tfplug/patterns/internal/const_value.h"
 #include "tfplug/patterns/internal/describe.h"
 #include "tfplug/patterns/pattern.h"
@@ -25,8 +26,8 @@ template <class F>
 NodePattern<> MatchConst(std::string description, F predicate) {
   NodePattern<> node({"Const"}, /*has_many_outputs=*/false);
   auto check = [predicate = std::move(predicate)](absl::string_view bytes) {
-    const internal::ParsedAttrValue value(bytes);
-    if (value.field() != internal::kAttrTensor) return false;
+    const graph_internal::ParsedAttrValue value(bytes);
+    if (value.field() != graph_internal::kAttrTensor) return false;
     const absl::StatusOr<Constant> constant = Constant::Parse(value.bytes());
     return constant.ok() && predicate(*constant);
   };
@@ -41,17 +42,17 @@ inline NodePattern<> MatchConst() { return Match("Const").MayHaveOtherUses(); }
 // Matches a number, or a tensor of equal numbers. `tolerance` is relative to
 // `value`. The rounding of `value` to the constant's type is also tolerated.
 inline NodePattern<> MatchConst(double value, double tolerance = 1e-6) {
-  return MatchConst(internal::DescribeNumber(value),
-                    [=](const Constant& constant) {
-                      return internal::IsSplatOf(constant, value, tolerance);
-                    });
+  return MatchConst(
+      patterns_internal::DescribeNumber(value), [=](const Constant& constant) {
+        return patterns_internal::IsSplatOf(constant, value, tolerance);
+      });
 }
 
 // Matches integers, such as axes or a permutation: a vector with these
 // elements, or a scalar where there is one.
 inline NodePattern<> MatchConst(std::initializer_list<int64_t> elements) {
   const std::vector<int64_t> expected(elements);
-  return MatchConst(internal::Describe(expected),
+  return MatchConst(patterns_internal::Describe(expected),
                     [expected](const Constant& constant) {
                       if (constant.shape().rank() > 1) return false;
                       const auto values = constant.GetIntegers();

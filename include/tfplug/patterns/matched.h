@@ -43,14 +43,15 @@ class Matched {
  private:
   friend struct internal::Access;
 
-  Matched(const internal::PatternMatch& match, const PassContext& context)
+  Matched(const patterns_internal::PatternMatch& match,
+          const PassContext& context)
       : match_(&match), context_(&context) {}
 
-  Output Find(const internal::PatternOutput& pattern) const {
+  Output Find(const patterns_internal::PatternOutput& pattern) const {
     return match_->FirstValue(pattern);
   }
 
-  const internal::PatternMatch* match_;
+  const patterns_internal::PatternMatch* match_;
   const PassContext* context_;
 };
 

@@ -46,16 +46,18 @@ class Pattern {
   }
 
  protected:
-  using Kind = internal::PatternElement::Kind;
+  using Kind = patterns_internal::PatternElement::Kind;
 
   explicit Pattern(Kind kind)
-      : output_{std::make_shared<internal::PatternElement>(), 0} {
+      : output_{std::make_shared<patterns_internal::PatternElement>(), 0} {
     element().kind = kind;
   }
-  explicit Pattern(internal::PatternOutput output)
+  explicit Pattern(patterns_internal::PatternOutput output)
       : output_(std::move(output)) {}
 
-  internal::PatternElement& element() const { return *output_.element; }
+  patterns_internal::PatternElement& element() const {
+    return *output_.element;
+  }
 
  private:
   friend struct internal::Access;
@@ -66,15 +68,16 @@ class Pattern {
   template <class... Ops>
   friend class NodePattern;
 
-  const internal::PatternOutput& operand() const { return output_; }
+  const patterns_internal::PatternOutput& operand() const { return output_; }
 
-  internal::PatternOutput output_;
+  patterns_internal::PatternOutput output_;
 };
 
 // Matches any output of any node. A handle that is used twice in a pattern
 // matches the same output twice.
 inline Pattern Any(std::string label = "") {
-  return Pattern(internal::PatternElement::Kind::kAny).Named(std::move(label));
+  return Pattern(patterns_internal::PatternElement::Kind::kAny)
+      .Named(std::move(label));
 }
 
 // The inputs of a list, of which there may be any number: see Each().
@@ -84,15 +87,15 @@ class EachInput {
   friend EachInput Each(const Pattern&);
 
   explicit EachInput(const Pattern& pattern)
-      : element_(std::make_shared<internal::PatternElement>()),
+      : element_(std::make_shared<patterns_internal::PatternElement>()),
         output_(pattern.output_) {
-    element_->kind = internal::PatternElement::Kind::kEach;
+    element_->kind = patterns_internal::PatternElement::Kind::kEach;
     element_->inputs = {output_};
   }
-  internal::PatternOutput operand() const { return {element_, 0}; }
+  patterns_internal::PatternOutput operand() const { return {element_, 0}; }
 
-  std::shared_ptr<internal::PatternElement> element_;
-  internal::PatternOutput output_;  // What one input matches.
+  std::shared_ptr<patterns_internal::PatternElement> element_;
+  patterns_internal::PatternOutput output_;  // What one input matches.
 };
 
 // Matches a node of one of Ops. As an operand, it stands for the node's output
@@ -120,15 +123,15 @@ class NodePattern : public Pattern,
 
   // Returns the pattern of an output by its typed name, such as
   // ops::FusedBatchNormV3::batch_mean.
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   Pattern operator[](E output) const {
-    static_assert((internal::BelongsTo<E, Ops>() || ...),
+    static_assert((patterns_internal::BelongsTo<E, Ops>() || ...),
                   "tfplug: this output does not belong to an op of the "
                   "pattern");
-    return (*this)[internal::OutputIndex(output)];
+    return (*this)[kernel_internal::OutputIndex(output)];
   }
   Pattern operator[](int output) const {
-    return Pattern(internal::PatternOutput{output_.element, output});
+    return Pattern(patterns_internal::PatternOutput{output_.element, output});
   }
 
  private:
@@ -156,7 +159,7 @@ class NodePattern : public Pattern,
     element().has_many_outputs = has_many_outputs;
   }
 
-  NodePattern AddCondition(internal::AttrCondition condition) const {
+  NodePattern AddCondition(patterns_internal::AttrCondition condition) const {
     element().conditions.push_back(std::move(condition));
     return *this;
   }
@@ -167,21 +170,24 @@ class NodePattern : public Pattern,
 // list is an Each(). Without arguments, any inputs match.
 template <class O, class... Ops, class... Patterns>
 NodePattern<O, Ops...> Match(const Patterns&... inputs) {
-  static_assert(internal::kIsTypedOp<O> && (internal::kIsTypedOp<Ops> && ...),
+  static_assert(patterns_internal::kIsTypedOp<O> &&
+                    (patterns_internal::kIsTypedOp<Ops> && ...),
                 "tfplug: Match takes typed ops, such as ops::MatMul, or the "
                 "name of one op");
   constexpr bool kHasEach = (std::is_same_v<EachInput, Patterns> || ...);
-  static_assert(!kHasEach || (internal::kHasInputLists<O> && ... &&
-                              internal::kHasInputLists<Ops>),
+  static_assert(!kHasEach || (patterns_internal::kHasInputLists<O> && ... &&
+                              patterns_internal::kHasInputLists<Ops>),
                 "tfplug: Each(...) stands for an input that is a list, but "
                 "this op has none");
-  static_assert(sizeof...(Patterns) == 0 || kHasEach ||
-                    (internal::TakesInputs<O>(sizeof...(Patterns)) && ... &&
-                     internal::TakesInputs<Ops>(sizeof...(Patterns))),
-                "tfplug: wrong number of inputs for this op");
+  static_assert(
+      sizeof...(Patterns) == 0 || kHasEach ||
+          (patterns_internal::TakesInputs<O>(sizeof...(Patterns)) && ... &&
+           patterns_internal::TakesInputs<Ops>(sizeof...(Patterns))),
+      "tfplug: wrong number of inputs for this op");
   return NodePattern<O, Ops...>(
       {O::kName, Ops::kName...},
-      internal::HasManyOutputs<O>() || (internal::HasManyOutputs<Ops>() || ...),
+      patterns_internal::HasManyOutputs<O>() ||
+          (patterns_internal::HasManyOutputs<Ops>() || ...),
       inputs...);
 }
 

@@ -53,15 +53,15 @@ class Replacement {
   }
 
  protected:
-  using Kind = internal::ReplacementTree::Kind;
+  using Kind = patterns_internal::ReplacementTree::Kind;
 
   explicit Replacement(Kind kind)
-      : source_{std::make_shared<internal::ReplacementTree>()} {
+      : source_{std::make_shared<patterns_internal::ReplacementTree>()} {
     tree().kind = kind;
   }
-  explicit Replacement(internal::ReplacementSource source)
+  explicit Replacement(patterns_internal::ReplacementSource source)
       : source_(std::move(source)) {}
-  internal::ReplacementTree& tree() const { return *source_.tree; }
+  patterns_internal::ReplacementTree& tree() const { return *source_.tree; }
 
  private:
   friend struct internal::Access;
@@ -70,7 +70,7 @@ class Replacement {
   template <class F>
   friend Replacement NewConst(F value);
 
-  internal::ReplacementSource source_;
+  patterns_internal::ReplacementSource source_;
 };
 
 // A new node: of the typed op Op, or of an op that is given by its name. As an
@@ -85,27 +85,27 @@ template <class... Op>
 class NewNode : public Replacement {
  public:
   // Sets `attr` to `value`, or to the result of value(matched).
-  template <class E, class V, class = internal::IfOpEnum<E>>
+  template <class E, class V, class = kernel_internal::IfOpEnum<E>>
   NewNode Set(E attr, V value) const {
     return Add(attr, std::move(value), /*if_known=*/false);
   }
   // The same, but only if the op has the attribute in the running TensorFlow.
   // For attributes that some releases lack.
-  template <class E, class V, class = internal::IfOpEnum<E>>
+  template <class E, class V, class = kernel_internal::IfOpEnum<E>>
   NewNode SetIfKnown(E attr, V value) const {
     return Add(attr, std::move(value), /*if_known=*/true);
   }
   // Copies `attr` from the attribute of the same name of a matched node. Does
   // nothing if that node lacks the attribute or is not part of the match, or if
   // the op lacks it in the running TensorFlow.
-  template <class... Ops, class E, class = internal::IfOpEnum<E>>
+  template <class... Ops, class E, class = kernel_internal::IfOpEnum<E>>
   NewNode Copy(const NodePattern<Ops...>& from, E attr) const {
-    static_assert((internal::BelongsTo<E, Op>() || ...),
+    static_assert((patterns_internal::BelongsTo<E, Op>() || ...),
                   "tfplug: Copy takes an attribute of the new op, and copies "
                   "the matched node's attribute of the same name; for an op "
                   "that is given by its name, write the attribute's name as a "
                   "string");
-    return AddCopy(from, internal::NameOf(attr), "", /*if_known=*/true);
+    return AddCopy(from, kernel_internal::NameOf(attr), "", /*if_known=*/true);
   }
 
   // The same with the attribute's plain name, for ops that are given by their
@@ -114,12 +114,12 @@ class NewNode : public Replacement {
   // one of these, or a function of the match that returns one.
   template <class V>
   NewNode Set(absl::string_view attr, V value) const {
-    using Type = typename internal::NewAttrType<V>::Type;
+    using Type = typename patterns_internal::NewAttrType<V>::Type;
     return AddAs<Type>(std::string(attr), std::move(value), /*if_known=*/false);
   }
   template <class V>
   NewNode SetIfKnown(absl::string_view attr, V value) const {
-    using Type = typename internal::NewAttrType<V>::Type;
+    using Type = typename patterns_internal::NewAttrType<V>::Type;
     return AddAs<Type>(std::string(attr), std::move(value), /*if_known=*/true);
   }
   NewNode Copy(const Pattern& from, absl::string_view attr) const {
@@ -141,13 +141,14 @@ class NewNode : public Replacement {
 
   // Returns an output of the node, by its index or its typed name.
   Replacement operator[](int output) const {
-    return Replacement(internal::ReplacementSource{source_.tree, output});
+    return Replacement(
+        patterns_internal::ReplacementSource{source_.tree, output});
   }
-  template <class E, class = internal::IfOpEnum<E>>
+  template <class E, class = kernel_internal::IfOpEnum<E>>
   Replacement operator[](E output) const {
-    static_assert((internal::BelongsTo<E, Op>() || ...),
+    static_assert((patterns_internal::BelongsTo<E, Op>() || ...),
                   "tfplug: this output does not belong to the new op");
-    return (*this)[internal::OutputIndex(output)];
+    return (*this)[kernel_internal::OutputIndex(output)];
   }
 
  private:
@@ -168,25 +169,25 @@ class NewNode : public Replacement {
 
   template <class E, class V>
   NewNode Add(E attr, V value, bool if_known) const {
-    static_assert((internal::BelongsTo<E, Op>() || ...),
+    static_assert((patterns_internal::BelongsTo<E, Op>() || ...),
                   "tfplug: this attribute does not belong to the new op; for "
                   "an op that is given by its name, write the attribute's name "
                   "as a string");
-    return AddAs<internal::AttrType<E>>(internal::NameOf(attr),
-                                        std::move(value), if_known);
+    return AddAs<kernel_internal::AttrType<E>>(kernel_internal::NameOf(attr),
+                                               std::move(value), if_known);
   }
   template <class T, class V>
   NewNode AddAs(std::string name, V value, bool if_known) const {
-    internal::NewAttr attr;
+    patterns_internal::NewAttr attr;
     attr.name = std::move(name);
     attr.if_known = if_known;
-    internal::Assign<T>(std::move(value), attr);
+    patterns_internal::Assign<T>(std::move(value), attr);
     tree().attrs.push_back(std::move(attr));
     return *this;
   }
   NewNode AddCopy(const Pattern& from, std::string name, std::string from_name,
                   bool if_known) const {
-    internal::NewAttr attr;
+    patterns_internal::NewAttr attr;
     attr.name = std::move(name);
     attr.if_known = if_known;
     attr.copy_from = internal::Access::output(from).element;
@@ -201,10 +202,10 @@ class NewNode : public Replacement {
 // several values (see Each) stands for all of them.
 template <class O, class... Inputs>
 NewNode<O> New(const Inputs&... inputs) {
-  static_assert(internal::kIsTypedOp<O>,
+  static_assert(patterns_internal::kIsTypedOp<O>,
                 "tfplug: New takes a typed op, such as "
                 "ops::InternalFusedMatMul, or the name of an op");
-  static_assert(internal::TakesInputs<O>(sizeof...(Inputs)),
+  static_assert(patterns_internal::TakesInputs<O>(sizeof...(Inputs)),
                 "tfplug: wrong number of inputs for the new op");
   return NewNode<O>(O::kName, inputs...);
 }
@@ -222,7 +223,7 @@ NewNode<> New(std::string op, const Inputs&... inputs) {
 // StatusOr<Constant>; after an error, the rule does not apply.
 template <class F>
 Replacement NewConst(F value) {
-  Replacement constant(internal::ReplacementTree::Kind::kConst);
+  Replacement constant(patterns_internal::ReplacementTree::Kind::kConst);
   constant.tree().op = "Const";
   constant.tree().value = std::move(value);
   return constant;
@@ -279,7 +280,7 @@ class Rule {
  private:
   friend struct internal::Access;
 
-  internal::RuleData data_;
+  patterns_internal::RuleData data_;
 };
 
 }  // namespace tfplug::patterns

@@ -48,7 +48,7 @@ class Rules {
   // INTERNAL, naming the rule and a node, if one does not terminate.
   absl::StatusOr<int64_t> Run(Graph& graph, const PassContext& context) const {
     if (!table_.status().ok()) return table_.status();
-    return internal::PatternRun(table_, graph, context).Run();
+    return patterns_internal::PatternRun(table_, graph, context).Run();
   }
 
   // Returns a line for each rule whose root could be `node`: the reason why it
@@ -61,8 +61,9 @@ class Rules {
                       const PassContext& context) const;
 
  private:
-  static std::vector<internal::RuleData> DataOf(std::vector<Rule> rules) {
-    std::vector<internal::RuleData> data;
+  static std::vector<patterns_internal::RuleData> DataOf(
+      std::vector<Rule> rules) {
+    std::vector<patterns_internal::RuleData> data;
     for (Rule& rule : rules) {
       data.push_back(std::move(internal::Access::data(rule)));
     }
@@ -71,7 +72,7 @@ class Rules {
   std::string ExplainRule(size_t rule, const Node& node,
                           const PassContext& context) const;
 
-  internal::PatternTable table_;
+  patterns_internal::PatternTable table_;
 };
 
 inline std::string Rules::Explain(const Node& node,
@@ -97,7 +98,7 @@ inline std::string Rules::Explain(absl::string_view name, const Node& node,
 
 inline std::string Rules::ExplainRule(size_t rule, const Node& node,
                                       const PassContext& context) const {
-  const internal::RuleData& data = table_.rules()[rule];
+  const patterns_internal::RuleData& data = table_.rules()[rule];
   const std::string start = data.name + ": ";
   if (!table_.status().ok()) return start + table_.status().ToString();
   std::vector<uint32_t> graph_ops;
@@ -106,16 +107,16 @@ inline std::string Rules::ExplainRule(size_t rule, const Node& node,
         return internal::Access::state(node)->op_table().Find(op);
       },
       graph_ops);
-  internal::PatternMatcher matcher(context, graph_ops);
-  internal::Mismatch best;
+  patterns_internal::PatternMatcher matcher(context, graph_ops);
+  patterns_internal::Mismatch best;
   best.progress = -1;
-  for (const internal::PatternTable::Entry& entry : table_.entries()) {
+  for (const patterns_internal::PatternTable::Entry& entry : table_.entries()) {
     if (entry.rule != rule) continue;
     if (matcher.Match(data, entry.variant, node)) return start + "matches";
-    const internal::Mismatch& mismatch = matcher.mismatch();
+    const patterns_internal::Mismatch& mismatch = matcher.mismatch();
     if (mismatch.progress > best.progress) best = mismatch;
   }
-  return start + internal::Describe(best);
+  return start + patterns_internal::Describe(best);
 }
 
 // A pass that applies rules. They are built once per process:

@@ -60,7 +60,7 @@ class Backend {
   virtual absl::Status MatMul(StreamT& /*stream*/, Launcher& launcher,
                               const Operand& a, const Operand& b,
                               const Operand& c) {
-    return internal::ComposeMatMul(launcher, a, b, c);
+    return primitives_internal::ComposeMatMul(launcher, a, b, c);
   }
 
   // Combines row updates[i] with output[indices[i]], for each i. updates and
@@ -71,7 +71,8 @@ class Backend {
   virtual absl::Status Scatter(StreamT& /*stream*/, Launcher& launcher,
                                ScatterKind kind, const Operand& indices,
                                const Operand& updates, const Operand& output) {
-    return internal::ComposeScatter(launcher, kind, indices, updates, output);
+    return primitives_internal::ComposeScatter(launcher, kind, indices, updates,
+                                               output);
   }
 
   // Combines each element with all elements before it in the last dimension:
@@ -79,7 +80,7 @@ class Backend {
   virtual absl::Status Scan(StreamT& /*stream*/, Launcher& launcher,
                             ReduceKind kind, const Operand& input,
                             const Operand& output) {
-    return internal::ComposeScan(launcher, kind, input, output);
+    return primitives_internal::ComposeScan(launcher, kind, input, output);
   }
 
   // Finds the largest elements of the last dimension, in descending order, and
@@ -89,7 +90,7 @@ class Backend {
   virtual absl::Status Sort(StreamT& /*stream*/, Launcher& launcher,
                             const Operand& input, const Operand& values,
                             const Operand& indices) {
-    return internal::ComposeSort(launcher, input, values, indices);
+    return primitives_internal::ComposeSort(launcher, input, values, indices);
   }
 
   // ---- Optional: neural networks. Operands have at least one element; all of
@@ -102,7 +103,8 @@ class Backend {
   virtual absl::Status Conv(StreamT& /*stream*/, Launcher& launcher,
                             const Convolution& conv, const Operand& image,
                             const Operand& filter, const Operand& output) {
-    return internal::ComposeConv(launcher, conv, image, filter, output);
+    return primitives_internal::ComposeConv(launcher, conv, image, filter,
+                                            output);
   }
 
   // Compute the gradients of a convolution with respect to image and filter.
@@ -112,8 +114,8 @@ class Backend {
                                          const Operand& filter,
                                          const Operand& output_gradient,
                                          const Operand& image_gradient) {
-    return internal::ComposeConvInputGradient(launcher, conv, filter,
-                                              output_gradient, image_gradient);
+    return primitives_internal::ComposeConvInputGradient(
+        launcher, conv, filter, output_gradient, image_gradient);
   }
   virtual absl::Status ConvFilterGradient(StreamT& /*stream*/,
                                           Launcher& launcher,
@@ -121,7 +123,7 @@ class Backend {
                                           const Operand& image,
                                           const Operand& output_gradient,
                                           const Operand& filter_gradient) {
-    return internal::ComposeConvFilterGradient(
+    return primitives_internal::ComposeConvFilterGradient(
         launcher, conv, image, output_gradient, filter_gradient);
   }
 
@@ -131,8 +133,9 @@ class Backend {
                                    const Operand& a, const Operand& b,
                                    const Epilogue& epilogue, const Operand& c) {
     auto status = launcher.MatMul(a, b, c);
-    return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, c)
-                       : status;
+    return status.ok()
+               ? primitives_internal::ApplyEpilogue(launcher, epilogue, c)
+               : status;
   }
   // The same for any expression: input 0 is an element of the product, of the
   // type of a and b, and the others are elements of `inputs`. All operands
@@ -142,8 +145,8 @@ class Backend {
                                  const Operand& a, const Operand& b,
                                  const Expression& expression, Operands inputs,
                                  Operands outputs) {
-    return internal::ComposeMatMulMap(launcher, a, b, expression, inputs,
-                                      outputs);
+    return primitives_internal::ComposeMatMulMap(launcher, a, b, expression,
+                                                 inputs, outputs);
   }
   virtual absl::Status FusedConv(StreamT& /*stream*/, Launcher& launcher,
                                  const Convolution& conv, const Operand& image,
@@ -151,15 +154,16 @@ class Backend {
                                  const Epilogue& epilogue,
                                  const Operand& output) {
     auto status = launcher.Conv(conv, image, filter, output);
-    return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, output)
-                       : status;
+    return status.ok()
+               ? primitives_internal::ApplyEpilogue(launcher, epilogue, output)
+               : status;
   }
 
   // Computes the maximum or the average of each window.
   virtual absl::Status Pool(StreamT& /*stream*/, Launcher& launcher,
                             const Pooling& pooling, const Operand& image,
                             const Operand& output) {
-    return internal::ComposePool(launcher, pooling, image, output);
+    return primitives_internal::ComposePool(launcher, pooling, image, output);
   }
 
   // Computes the gradient of Pool. That of a maximum goes to the first element
@@ -170,32 +174,35 @@ class Backend {
                                     const Operand& image, const Operand& output,
                                     const Operand& output_gradient,
                                     const Operand& image_gradient) {
-    return internal::ComposePoolGradient(launcher, pooling, image, output,
-                                         output_gradient, image_gradient);
+    return primitives_internal::ComposePoolGradient(
+        launcher, pooling, image, output, output_gradient, image_gradient);
   }
 
   // Normalize each channel of an image, and compute the gradients.
   virtual absl::Status BatchNormTraining(
       StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
       const BatchNormTrainingOperands& operands) {
-    return internal::ComposeBatchNormTraining(launcher, norm, operands);
+    return primitives_internal::ComposeBatchNormTraining(launcher, norm,
+                                                         operands);
   }
   virtual absl::Status BatchNormInference(
       StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
       const BatchNormInferenceOperands& operands) {
-    return internal::ComposeBatchNormInference(launcher, norm, operands);
+    return primitives_internal::ComposeBatchNormInference(launcher, norm,
+                                                          operands);
   }
   virtual absl::Status BatchNormGradient(
       StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
       const BatchNormGradientOperands& operands) {
-    return internal::ComposeBatchNormGradient(launcher, norm, operands);
+    return primitives_internal::ComposeBatchNormGradient(launcher, norm,
+                                                         operands);
   }
 
   // Computes softmax or its logarithm along the last dimension.
   virtual absl::Status Softmax(StreamT& /*stream*/, Launcher& launcher,
                                SoftmaxKind kind, const Operand& logits,
                                const Operand& output) {
-    return internal::ComposeSoftmax(launcher, kind, logits, output);
+    return primitives_internal::ComposeSoftmax(launcher, kind, logits, output);
   }
 
   // Computes -sum(labels * LogSoftmax(logits)) of each row, the last dimension,
@@ -206,8 +213,8 @@ class Backend {
                                     const Operand& logits,
                                     const Operand& labels, const Operand& loss,
                                     const Operand& gradient) {
-    return internal::ComposeCrossEntropy(launcher, logits, labels, loss,
-                                         gradient);
+    return primitives_internal::ComposeCrossEntropy(launcher, logits, labels,
+                                                    loss, gradient);
   }
 
   // ---- Properties of the hardware ------------------------------------------
@@ -223,7 +230,8 @@ class Backend {
 template <class B>
 Launcher MakeLauncher(B& backend, typename B::Stream& stream,
                       Scratch& scratch) {
-  return Launcher(&internal::TableOf<B>::kTable, &backend, &stream, &scratch);
+  return Launcher(&primitives_internal::TableOf<B>::kTable, &backend, &stream,
+                  &scratch);
 }
 
 }  // namespace tfplug

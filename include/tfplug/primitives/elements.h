@@ -10,13 +10,13 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/ir/value.h"
 #include "tfplug/ir/views.h"
-#include "tfplug/primitives/internal/memo.h"
 #include "tfplug/primitives/launcher.h"
+#include "tfplug/primitives/memo.h"
 
 #pragma GCC visibility push(hidden)
 
 // Computations on elements that composed primitives and kernels share.
-namespace tfplug::internal {
+namespace tfplug::primitives {
 
 inline Value Combine(ReduceKind kind, Value a, Value b) {
   const bool is_bool = a.type() == DataType::kBool;
@@ -47,37 +47,38 @@ absl::StatusOr<Reduction> MakeReduction(ReduceKind kind,
 // Returns the expression that converts `from` to `to`, or copies.
 inline absl::StatusOr<const Expression*> ConversionOf(DataType from,
                                                       DataType to) {
-  static Memo<Expression> memo;
-  return memo.Get(KeyOf(from, to), [&] { return CastExpression(from, to); });
+  static primitives::Memo<Expression> memo;
+  return memo.Get(primitives::KeyOf(from, to),
+                  [&] { return CastExpression(from, to); });
 }
 // Copies the elements of one view to another of the same type.
 inline absl::Status Copy(Launcher& launcher, const Operand& from,
                          const Operand& to) {
-  const Operand words = AsWords(to);
+  const Operand words = ir::AsWords(to);
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
                           ConversionOf(words.type, words.type));
-  return launcher.Map(*copy, {AsWords(from)}, {words});
+  return launcher.Map(*copy, {ir::AsWords(from)}, {words});
 }
 // Sets all elements of `to`. Zero is the same for all types of a size.
 inline absl::Status Fill(Launcher& launcher, const Operand& to, double value) {
-  const Operand view = value == 0 ? AsWords(to) : to;
+  const Operand view = value == 0 ? ir::AsWords(to) : to;
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
                           ConversionOf(view.type, view.type));
-  return launcher.Map(*copy, {ScalarOf(view.type, value, view)}, {view});
+  return launcher.Map(*copy, {ir::ScalarOf(view.type, value, view)}, {view});
 }
 
 // Returns the sum of the products of two inputs.
 inline absl::StatusOr<const Reduction*> SumOfProducts(DataType a, DataType b,
                                                       DataType sum) {
-  static Memo<Reduction> memo;
-  return memo.Get(KeyOf(a, b, sum), [&] {
+  static primitives::Memo<Reduction> memo;
+  return memo.Get(primitives::KeyOf(a, b, sum), [&] {
     return MakeReduction(
         ReduceKind::kSum, {a, b}, ComputeType(sum),
         [](Value x, Value y) { return x * y; }, sum);
   });
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives
 
 #pragma GCC visibility pop
 

@@ -30,7 +30,7 @@ enum class ScatterKind : uint8_t { kSet, kAdd, kMultiply, kMax, kMin };
 
 class Launcher;
 
-namespace internal {
+namespace primitives {
 
 // The primitives of a backend, for its author's stream.
 struct PrimitiveTable {
@@ -108,13 +108,13 @@ inline bool HaveNumber(const FlatOperands& operands,
          expression.inputs().size() + expression.outputs().size();
 }
 
-}  // namespace internal
+}  // namespace primitives
 
 // Runs the primitives of a backend on one stream, for one op. Kernels use it,
 // and primitives that are composed of others.
 class Launcher {
  public:
-  Launcher(const internal::PrimitiveTable* table, void* backend, void* stream,
+  Launcher(const primitives::PrimitiveTable* table, void* backend, void* stream,
            Scratch* scratch)
       : table_(table), backend_(backend), stream_(stream), scratch_(scratch) {}
 
@@ -122,9 +122,10 @@ class Launcher {
   // may simplify in place. A run without output elements does nothing.
   absl::Status Map(const Expression& expression, absl::Span<Operand> inputs,
                    absl::Span<Operand> outputs) {
-    if (ABSL_PREDICT_FALSE(!internal::HaveTypes(inputs, expression.inputs()) ||
-                           outputs.size() != expression.outputs().size())) {
-      return internal::WrongOperands();
+    if (ABSL_PREDICT_FALSE(
+            !primitives::HaveTypes(inputs, expression.inputs()) ||
+            outputs.size() != expression.outputs().size())) {
+      return primitives::WrongOperands();
     }
     return table_->map(backend_, stream_, expression, inputs, outputs);
   }
@@ -139,11 +140,11 @@ class Launcher {
     const size_t finish_inputs = reduction.finish.inputs().size() - 1;
     const size_t map_inputs = reduction.map.inputs().size();
     if (ABSL_PREDICT_FALSE(inputs.size() != map_inputs + finish_inputs ||
-                           !internal::HaveTypes(inputs.first(map_inputs),
-                                                reduction.map.inputs()) ||
+                           !primitives::HaveTypes(inputs.first(map_inputs),
+                                                  reduction.map.inputs()) ||
                            outputs.size() !=
                                reduction.finish.outputs().size())) {
-      return internal::WrongOperands();
+      return primitives::WrongOperands();
     }
     return table_->reduce(backend_, stream_, reduction, inputs, outputs);
   }
@@ -258,7 +259,7 @@ class Launcher {
   }
 
  private:
-  const internal::PrimitiveTable* table_;
+  const primitives::PrimitiveTable* table_;
   void* backend_;
   void* stream_;
   Scratch* scratch_;

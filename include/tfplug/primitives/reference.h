@@ -17,7 +17,7 @@
 // their results, the oracle for the tests of every backend, and the kernels of
 // a device whose memory the host can access.
 namespace tfplug {
-namespace internal {
+namespace primitives_internal {
 
 inline Rows RowsOf(Operands operands, int inner) {
   Rows rows;
@@ -81,21 +81,21 @@ class Combiner {
         case ReduceKind::kSum:
           return use([](Total a, Total b) {
             if constexpr (std::is_integral_v<T>)
-              return Wrapping<T>::Add(a, b);
+              return ir::Wrapping<T>::Add(a, b);
             else
               return a + b;
           });
         case ReduceKind::kProduct:
           return use([](Total a, Total b) {
             if constexpr (std::is_integral_v<T>)
-              return Wrapping<T>::Mul(a, b);
+              return ir::Wrapping<T>::Mul(a, b);
             else
               return a * b;
           });
         case ReduceKind::kMax:
-          return use([](Total a, Total b) { return MaxOf(a, b); });
+          return use([](Total a, Total b) { return ir::MaxOf(a, b); });
         default:
-          return use([](Total a, Total b) { return MinOf(a, b); });
+          return use([](Total a, Total b) { return ir::MinOf(a, b); });
       }
     }
   }
@@ -192,19 +192,19 @@ class ReferenceReduce {
   T values_[BlockEvaluator::kBlock];
 };
 
-}  // namespace internal
+}  // namespace primitives_internal
 
 // The primitives Map and Reduce, as defined in backend.h.
 inline void ReferenceMap(const Expression& expression, Operands inputs,
                          Operands outputs) {
   const int inner = outputs[0].rank - 1;
   const int64_t size = inner >= 0 ? outputs[0].dim(inner) : 1;
-  internal::Rows from = internal::RowsOf(inputs, inner);
-  internal::Rows to = internal::RowsOf(outputs, inner);
-  internal::BlockEvaluator evaluator(expression);
-  internal::Odometer outer(0, inner);
+  primitives_internal::Rows from = primitives_internal::RowsOf(inputs, inner);
+  primitives_internal::Rows to = primitives_internal::RowsOf(outputs, inner);
+  primitives_internal::BlockEvaluator evaluator(expression);
+  primitives_internal::Odometer outer(0, inner);
   do {
-    internal::ForEachBlock(size, [&](int64_t begin, int64_t n) {
+    primitives_internal::ForEachBlock(size, [&](int64_t begin, int64_t n) {
       evaluator.Run(from, begin, n);
       for (size_t k = 0; k < to.size(); ++k)
         evaluator.Store(k, to[k], begin, n);
@@ -214,9 +214,9 @@ inline void ReferenceMap(const Expression& expression, Operands inputs,
 
 inline void ReferenceReduce(const Reduction& reduction, Operands inputs,
                             Operands outputs) {
-  internal::VisitComputed(reduction.type(), [&](auto tag) {
+  ir::VisitComputed(reduction.type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    internal::ReferenceReduce<T>(reduction, inputs, outputs).Run();
+    primitives_internal::ReferenceReduce<T>(reduction, inputs, outputs).Run();
   });
 }
 

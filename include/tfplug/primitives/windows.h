@@ -17,7 +17,7 @@
 // output..., window..., channels] that overlaps itself. A gradient with respect
 // to the image is again a sum over windows, of the spread gradient: zeros
 // between and around its elements.
-namespace tfplug::internal {
+namespace tfplug::primitives {
 
 // Copies an image into a larger one that is filled with `value`. Element 0 of
 // each spatial dimension goes to `first`, the next ones follow at `step`;
@@ -44,8 +44,8 @@ inline absl::StatusOr<Operand> Place(Launcher& launcher, Operand image,
     const int64_t end =
         std::clamp<int64_t>(room <= 0 ? 0 : (room + dim.step - 1) / dim.step,
                             begin, std::max(begin, image.dim(d)));
-    image =
-        Range(image, d, begin, std::min(end, std::max(begin, image.dim(d))));
+    image = ir::Range(image, d, begin,
+                      std::min(end, std::max(begin, image.dim(d))));
     inside.Advance((dim.first + begin * dim.step) * result.stride(d));
     inside.dim(d) = image.dim(d);
     inside.stride(d) = dim.step * result.stride(d);
@@ -117,7 +117,7 @@ inline Operand WithWindowLast(const Operand& windows, int spatial) {
   return view;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives
 
 #pragma GCC visibility pop
 

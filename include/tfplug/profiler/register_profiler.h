@@ -12,18 +12,18 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 template <class ProfilerT>
 struct ProfilerRegistration {
   static_assert(std::is_base_of_v<Profiler, ProfilerT>,
                 "tfplug: TFPLUG_REGISTER_PROFILER takes a class derived from "
                 "tfplug::Profiler");
-  static_assert(IsDeviceType(ProfilerT::kDeviceType),
+  static_assert(internal::IsDeviceType(ProfilerT::kDeviceType),
                 "tfplug: kDeviceType must begin with a capital letter and "
                 "contain only capital letters and underscores");
   static constexpr auto kDeviceType =
-      CopyText<std::string_view(ProfilerT::kDeviceType).size()>(
+      internal::CopyText<std::string_view(ProfilerT::kDeviceType).size()>(
           ProfilerT::kDeviceType);
 
   ProfilerRegistration() {
@@ -36,16 +36,16 @@ struct ProfilerRegistration {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 
 // Registers `...`, a class derived from tfplug::Profiler. Use it at namespace
 // scope, once in a library; it replaces the profiler that comes with
 // TFPLUG_REGISTER_DEVICE. It defines TF_InitProfiler.
-#define TFPLUG_REGISTER_PROFILER(...)                                   \
-  struct TFPLUG_REGISTER_PROFILER_is_allowed_only_once_in_a_library {}; \
-  static const ::tfplug::internal::ProfilerRegistration<__VA_ARGS__>    \
+#define TFPLUG_REGISTER_PROFILER(...)                                         \
+  struct TFPLUG_REGISTER_PROFILER_is_allowed_only_once_in_a_library {};       \
+  static const ::tfplug::profiler_internal::ProfilerRegistration<__VA_ARGS__> \
       tfplug_profiler_registration
 
 #endif  // TFPLUG_PROFILER_REGISTER_PROFILER_H_

@@ -36,7 +36,7 @@ TFPLUG_CONTAINS("protobuf", TFPLUG_TEXT(GOOGLE_PROTOBUF_VERSION),
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace internal {
+namespace proto_internal {
 
 inline absl::Status CheckMessageSize(absl::string_view type, size_t size) {
   if (size <= INT_MAX) return absl::OkStatus();
@@ -57,17 +57,17 @@ inline void WriteMessage(const google::protobuf::MessageLite& message,
   message.SerializePartialToCodedStream(&stream);
 }
 
-}  // namespace internal
+}  // namespace proto_internal
 
 // Returns the serialized message. RESOURCE_EXHAUSTED if it would have more than
 // 2^31 - 1 bytes.
 inline absl::StatusOr<std::string> MessageToBytes(
     const google::protobuf::MessageLite& message, bool deterministic = false) {
   const size_t size = message.ByteSizeLong();
-  auto status = internal::CheckMessageSize(message.GetTypeName(), size);
+  auto status = proto_internal::CheckMessageSize(message.GetTypeName(), size);
   if (!status.ok()) return status;
   std::string bytes(size, '\0');
-  internal::WriteMessage(message, size, deterministic, bytes.data());
+  proto_internal::WriteMessage(message, size, deterministic, bytes.data());
   return bytes;
 }
 
@@ -78,7 +78,7 @@ inline absl::StatusOr<std::string> MessageToBytes(
 inline absl::Status BytesToMessage(absl::string_view bytes,
                                    google::protobuf::MessageLite* message) {
   const std::string type = message->GetTypeName();
-  auto status = internal::CheckMessageSize(type, bytes.size());
+  auto status = proto_internal::CheckMessageSize(type, bytes.size());
   if (!status.ok()) return status;
   if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
@@ -96,7 +96,7 @@ inline absl::Status BytesToMessage(absl::string_view bytes,
 inline absl::Status MessageToBuffer(
     const google::protobuf::MessageLite& message, capi::TF_Buffer* buffer) {
   const size_t size = message.ByteSizeLong();
-  auto status = internal::CheckMessageSize(message.GetTypeName(), size);
+  auto status = proto_internal::CheckMessageSize(message.GetTypeName(), size);
   if (!status.ok()) return status;
   void* const data = std::malloc(size == 0 ? 1 : size);
   if (data == nullptr) {
@@ -104,7 +104,7 @@ inline absl::Status MessageToBuffer(
         absl::StrCat("out of host memory: cannot allocate ", size,
                      " bytes for a ", message.GetTypeName()));
   }
-  internal::WriteMessage(message, size, false, data);
+  proto_internal::WriteMessage(message, size, false, data);
   if (buffer->data_deallocator != nullptr) {
     buffer->data_deallocator(const_cast<void*>(buffer->data), buffer->length);
   }

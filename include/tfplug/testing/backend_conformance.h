@@ -44,7 +44,7 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
     const bool is_computed = ComputeType(type) == type;
     for (int i = 0; is_computed && i < kOpcodeCount; ++i) {
       const auto opcode = static_cast<Opcode>(i);
-      if (!internal::Allows(internal::InfoOf(opcode).types, type)) continue;
+      if (!ir::Allows(ir::InfoOf(opcode).types, type)) continue;
       all.push_back([=](CaseMaker& maker) {
         return MakeOpcodeCase(maker, opcode, type);
       });

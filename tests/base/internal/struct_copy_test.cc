@@ -19,7 +19,7 @@ using testing::HostOptions;
 using testing::Release;
 using testing::StructSizes;
 using Recording = Fixture<recording::Platform>;
-using Table = internal::StreamExecutorTable<recording::Device>;
+using Table = device_internal::StreamExecutorTable<recording::Device>;
 
 HostOptions WithSizesOf(Release release) {
   HostOptions options;
@@ -28,9 +28,9 @@ HostOptions WithSizesOf(Release release) {
 }
 
 absl::Status RegistrationWith(const HostOptions& options) {
-  return testing::Host::Register(
-             &internal::PlatformRegistration<recording::Platform>::InitPlugin,
-             options)
+  return testing::Host::Register(&device_internal::PlatformRegistration<
+                                     recording::Platform>::InitPlugin,
+                                 options)
       .status();
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("a device struct that is too small is rejected, and nothing leaks") {
     HostOptions options;
     options.sizes.*struct_size -= 8;
     auto host = testing::Host::Register(
-        &internal::PlatformRegistration<recording::Platform>::InitPlugin,
+        &device_internal::PlatformRegistration<recording::Platform>::InitPlugin,
         options);
     REQUIRE(host.ok());
     recording::Record::Get().Take();

@@ -37,8 +37,8 @@ TEST_CASE("LoadTensorFlow: returns false without TensorFlow in the process") {
   testing::WithCanary<capi::SE_PlatformRegistrationParams> params(64);
   capi::TF_Status status;
   const std::string text = CaptureStderr([&] {
-    internal::PlatformRegistration<minimal::Platform>::InitPlugin(params.get(),
-                                                                  &status);
+    device_internal::PlatformRegistration<minimal::Platform>::InitPlugin(
+        params.get(), &status);
   });
   CHECK(text ==
         "tfplug: SE_InitPlugin: found no TensorFlow in this process; load the "

@@ -23,13 +23,13 @@ int num_chains = 0;
 
 // The generic loops, with and without chains.
 HostLoops WithChains(bool has_chains) {
-  HostLoops loops = internal::kGenericHostLoops;
+  HostLoops loops = host_internal::kGenericHostLoops;
   loops.chain = nullptr;
   if (has_chains) {
     loops.chain = [](const HostStep* steps, int num_steps, int64_t n, float* y,
                      const float* x) {
       ++num_chains;
-      internal::HostChain(steps, num_steps, n, y, x);
+      host_internal::HostChain(steps, num_steps, n, y, x);
     };
   }
   return loops;

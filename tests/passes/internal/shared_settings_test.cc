@@ -12,19 +12,19 @@
 namespace tfplug {
 namespace {
 
-using internal::MergeSettings;
-using internal::OtherSettings;
+using passes_internal::MergeSettings;
+using passes_internal::OtherSettings;
 
 // Settings with `remapping`, which TensorFlow enables by default.
 capi::TP_OptimizerConfigs Remapping(Toggle toggle) {
   OptimizerSettings settings;
   settings.remapping = toggle;
-  return internal::ToConfigs(settings);
+  return passes_internal::ToConfigs(settings);
 }
 capi::TP_OptimizerConfigs NoPruning(Toggle toggle) {
   OptimizerSettings settings;
   settings.disable_model_pruning = toggle;
-  return internal::ToConfigs(settings);
+  return passes_internal::ToConfigs(settings);
 }
 
 OtherSettings Fixed(const capi::TP_OptimizerConfigs& configs) {
@@ -111,19 +111,19 @@ struct Optimizer : GraphOptimizer<> {
 TEST_CASE("a library answers the question of another one") {
   testing::LeakCheckedFake fake;
   for (const bool is_registered : {false, true}) {
-    internal::registered_settings = {};
-    internal::registered_settings.is_registered = is_registered;
+    passes_internal::registered_settings = {};
+    passes_internal::registered_settings.is_registered = is_registered;
     capi::TP_OptimizerConfigs configs = {};
     configs.struct_size = sizeof(configs);
     capi::TP_Optimizer optimizer = {};
     optimizer.struct_size = sizeof(optimizer);
-    internal::SettingsQuery query = {};
-    query.magic = internal::SettingsQuery::kMagic;
+    passes_internal::SettingsQuery query = {};
+    query.magic = passes_internal::SettingsQuery::kMagic;
     query.params.struct_size = sizeof(query);
     query.params.optimizer_configs = &configs;
     query.params.optimizer = &optimizer;
     CHECK(testing::CallWithStatus(
-              &internal::OptimizerRegistration<Optimizer>::InitGraph,
+              &passes_internal::OptimizerRegistration<Optimizer>::InitGraph,
               &query.params)
               .ok());
     CHECK(query.is_answered == 1);
@@ -131,10 +131,10 @@ TEST_CASE("a library answers the question of another one") {
     CHECK(std::string(query.params.device_type) == "SIM");
     CHECK(configs.remapping ==
           (is_registered ? capi::TF_TriState_Default : capi::TF_TriState_Off));
-    CHECK(internal::registered_settings.is_registered == is_registered);
+    CHECK(passes_internal::registered_settings.is_registered == is_registered);
     CHECK((optimizer.create_func == nullptr));
   }
-  internal::registered_settings = {};
+  passes_internal::registered_settings = {};
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ struct NoPasses : tfplug::GraphOptimizer<> {
 extern "C" __attribute__((visibility("default"))) void TF_InitGraph(
     tfplug::capi::TP_OptimizerRegistrationParams* params,
     tfplug::capi::TF_Status* status) {
-  tfplug::internal::OptimizerRegistration<unread_result::NoPasses>::InitGraph(
-      params, status);
+  tfplug::passes_internal::OptimizerRegistration<
+      unread_result::NoPasses>::InitGraph(params, status);
   params->optimizer->optimize_func = &unread_result::Optimize;
 }

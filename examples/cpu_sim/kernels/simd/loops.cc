@@ -161,7 +161,7 @@ constexpr int64_t kHalves = 8;  // in a vector
 
 void Load(int type, int64_t rows, int64_t n, const HostRows& x, void* y) {
   if (type != kHalf || x.stride != 1) {
-    return tfplug::internal::HostLoad(type, rows, n, x, y);
+    return tfplug::host_internal::HostLoad(type, rows, n, x, y);
   }
   for (int64_t r = 0; r < rows; ++r) {
     const uint16_t* from =
@@ -181,7 +181,7 @@ void Store(int from, int type, int64_t rows, int64_t n, const void* x,
            const HostRows& y) {
   if (from != static_cast<int>(DataType::kFloat) || type != kHalf ||
       y.stride != 1) {
-    return tfplug::internal::HostStore(from, type, rows, n, x, y);
+    return tfplug::host_internal::HostStore(from, type, rows, n, x, y);
   }
   for (int64_t r = 0; r < rows; ++r) {
     const float* values = static_cast<const float*>(x) + r * n;
@@ -211,8 +211,8 @@ bool Round(int64_t n, float* y, const float* x) {
 }
 #else
 bool Round(int64_t, float*, const float*) { return false; }
-constexpr auto* const Load = &tfplug::internal::HostLoad;
-constexpr auto* const Store = &tfplug::internal::HostStore;
+constexpr auto* const Load = &tfplug::host_internal::HostLoad;
+constexpr auto* const Store = &tfplug::host_internal::HostStore;
 #endif
 
 void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
@@ -232,20 +232,20 @@ void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
       Round(n, static_cast<float*>(y), static_cast<const float*>(a))) {
     return;
   }
-  tfplug::internal::HostCompute(opcode, type, from, n, y, a, b, c);
+  tfplug::host_internal::HostCompute(opcode, type, from, n, y, a, b, c);
 }
 
 constexpr tfplug::HostLoops kLoops = {
     &Compute,
-    &tfplug::internal::HostComputeRows,
-    &tfplug::internal::HostCompare,
-    tfplug::internal::kHostChain,
+    &tfplug::host_internal::HostComputeRows,
+    &tfplug::host_internal::HostCompare,
+    tfplug::host_internal::kHostChain,
     Load,
     Store,
-    &tfplug::internal::HostCopy,
-    &tfplug::internal::HostSelect,
-    &tfplug::internal::HostCombineRows,
-    &tfplug::internal::HostCombineEach,
+    &tfplug::host_internal::HostCopy,
+    &tfplug::host_internal::HostSelect,
+    &tfplug::host::HostCombineRows,
+    &tfplug::host::HostCombineEach,
 };
 
 }  // namespace

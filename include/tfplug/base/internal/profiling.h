@@ -16,6 +16,10 @@
 // While no profile is recorded, a launch takes no more instructions than
 // without a profiler: the comparison of the kernel with null, which it needs
 // anyway, becomes a comparison with `profiling.gate`.
+namespace tfplug::profiler_internal {
+class WorkTimer;
+}  // namespace tfplug::profiler_internal
+
 namespace tfplug::internal {
 
 enum class Activity : uint8_t {
@@ -47,14 +51,13 @@ struct Record {
   Activity kind;
 };
 
-class WorkTimer;
-
 // One run of a kernel, on the stack of its thread.
 struct LaunchRecord {
   uint64_t begin_ns = 0;
   capi::SP_Stream stream = nullptr;  // set when the kernel asks for it
-  WorkTimer* timer = nullptr;        // owned; for its work on that stream
-  LaunchRecord* outer = nullptr;     // A kernel may run another kernel.
+  profiler_internal::WorkTimer* timer =
+      nullptr;                    // owned; for its work on that stream
+  LaunchRecord* outer = nullptr;  // A kernel may run another kernel.
 };
 
 struct ProfilingFunctions {

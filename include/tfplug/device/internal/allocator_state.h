@@ -4,14 +4,14 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // State of a tfplug::Allocator.
 struct AllocatorState {
   bool uses_bfc_allocator = true;  // PlatformOptions::use_bfc_allocator
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 // Validates an author's classes at compile time, with one message for each
 // mistake. Code that uses the classes is compiled only if ClassesAreValid
 // returns true.
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Evaluates every check, so that the compiler reports all mistakes at once.
 template <class... Checks>
@@ -185,23 +185,23 @@ struct DeviceChecks {
               HooksAreValid<AllocatorT,
                             decltype(AllocatorHooks<AllocatorT, Allocator>(
                                 0))>())) {
-      constexpr bool kAllocatesUnified =
-          Overrides(&AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
-      constexpr bool kDeallocatesUnified = Overrides(
+      constexpr bool kAllocatesUnified = internal::Overrides(
+          &AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
+      constexpr bool kDeallocatesUnified = internal::Overrides(
           &AllocatorT::DeallocateUnified, &Allocator::DeallocateUnified);
       static_assert(kAllocatesUnified == kDeallocatesUnified,
                     "tfplug: override both AllocateUnified and "
                     "DeallocateUnified, or neither");
       constexpr bool kHasTimer =
           std::is_base_of_v<HostTimer, TimerT> ||
-          (Overrides(&StreamT::StartTimer, &StreamBase::StartTimer) &&
-           Overrides(&StreamT::StopTimer, &StreamBase::StopTimer));
+          (internal::Overrides(&StreamT::StartTimer, &StreamBase::StartTimer) &&
+           internal::Overrides(&StreamT::StopTimer, &StreamBase::StopTimer));
       static_assert(kHasTimer,
                     "tfplug: a stream whose timer is not a HostTimer must "
                     "override StartTimer and StopTimer");
       constexpr bool kTimesHaveClock =
-          Overrides(&TimerT::GetTimes, &Timer::GetTimes) ==
-          Overrides(&DeviceT::GetTime, &DeviceBase::GetTime);
+          internal::Overrides(&TimerT::GetTimes, &Timer::GetTimes) ==
+          internal::Overrides(&DeviceT::GetTime, &DeviceBase::GetTime);
       static_assert(kTimesHaveClock,
                     "tfplug: override both Timer::GetTimes and "
                     "Device::GetTime, or neither");
@@ -229,7 +229,7 @@ constexpr bool ClassesAreValid() {
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The trampolines of SP_StreamExecutor that copy and fill memory.
 template <class DeviceT>
@@ -26,7 +26,7 @@ struct CopySlots {
                           void* host_dst,
                           const capi::SP_DeviceMemoryBase* device_src,
                           uint64_t size, capi::TF_Status* status) {
-    Guard(status, "memcpy_dtoh", [&] {
+    internal::Guard(status, "memcpy_dtoh", [&] {
       return H::ToStream(stream).StreamT::CopyDeviceToHost(
           host_dst, H::ToMemory(device_src), size);
     });
@@ -40,7 +40,7 @@ struct CopySlots {
             UploadOrder<DeviceT>::MustWait(H::ToStream(stream)))) {
       return WaitAndCopy(device, stream, device_dst, host_src, size, status);
     }
-    Guard(status, "memcpy_htod", [&] {
+    internal::Guard(status, "memcpy_htod", [&] {
       return H::ToStream(stream).StreamT::CopyHostToDevice(
           H::ToMemory(device_dst), host_src, size);
     });
@@ -50,7 +50,7 @@ struct CopySlots {
                           capi::SP_DeviceMemoryBase* device_dst,
                           const capi::SP_DeviceMemoryBase* device_src,
                           uint64_t size, capi::TF_Status* status) {
-    Guard(status, "memcpy_dtod", [&] {
+    internal::Guard(status, "memcpy_dtod", [&] {
       return H::ToStream(stream).StreamT::CopyDeviceToDevice(
           H::ToMemory(device_dst), H::ToMemory(device_src), size);
     });
@@ -59,7 +59,7 @@ struct CopySlots {
   static void sync_memcpy_dtoh(const capi::SP_Device* device, void* host_dst,
                                const capi::SP_DeviceMemoryBase* device_src,
                                uint64_t size, capi::TF_Status* status) {
-    Guard(status, "sync_memcpy_dtoh", [&] {
+    internal::Guard(status, "sync_memcpy_dtoh", [&] {
       return H::ToDevice(device).DeviceT::CopyDeviceToHostSync(
           host_dst, H::ToMemory(device_src), size);
     });
@@ -69,7 +69,7 @@ struct CopySlots {
                                capi::SP_DeviceMemoryBase* device_dst,
                                const void* host_src, uint64_t size,
                                capi::TF_Status* status) {
-    Guard(status, "sync_memcpy_htod", [&] {
+    internal::Guard(status, "sync_memcpy_htod", [&] {
       return H::ToDevice(device).DeviceT::CopyHostToDeviceSync(
           H::ToMemory(device_dst), host_src, size);
     });
@@ -79,7 +79,7 @@ struct CopySlots {
                                capi::SP_DeviceMemoryBase* device_dst,
                                const capi::SP_DeviceMemoryBase* device_src,
                                uint64_t size, capi::TF_Status* status) {
-    Guard(status, "sync_memcpy_dtod", [&] {
+    internal::Guard(status, "sync_memcpy_dtod", [&] {
       return H::ToDevice(device).DeviceT::CopyDeviceToDeviceSync(
           H::ToMemory(device_dst), H::ToMemory(device_src), size);
     });
@@ -88,7 +88,7 @@ struct CopySlots {
   static void mem_zero(const capi::SP_Device*, capi::SP_Stream stream,
                        capi::SP_DeviceMemoryBase* location, uint64_t size,
                        capi::TF_Status* status) {
-    Guard(status, "mem_zero", [&] {
+    internal::Guard(status, "mem_zero", [&] {
       return H::ToStream(stream).StreamT::MemZero(H::ToMemory(location), size);
     });
   }
@@ -96,7 +96,7 @@ struct CopySlots {
   static void memset(const capi::SP_Device*, capi::SP_Stream stream,
                      capi::SP_DeviceMemoryBase* location, uint8_t pattern,
                      uint64_t size, capi::TF_Status* status) {
-    Guard(status, "memset", [&] {
+    internal::Guard(status, "memset", [&] {
       return H::ToStream(stream).StreamT::Memset(H::ToMemory(location),
                                                  BytePattern{pattern}, size);
     });
@@ -105,7 +105,7 @@ struct CopySlots {
   static void memset32(const capi::SP_Device*, capi::SP_Stream stream,
                        capi::SP_DeviceMemoryBase* location, uint32_t pattern,
                        uint64_t size, capi::TF_Status* status) {
-    Guard(status, "memset32", [&] {
+    internal::Guard(status, "memset32", [&] {
       return H::ToStream(stream).StreamT::Memset32(H::ToMemory(location),
                                                    WordPattern{pattern}, size);
     });
@@ -119,7 +119,7 @@ struct CopySlots {
       const capi::SP_Device* device, capi::SP_Stream stream,
       capi::SP_DeviceMemoryBase* device_dst, const void* host_src,
       uint64_t size, capi::TF_Status* status) {
-    Guard(status, "memcpy_htod", [&] {
+    internal::Guard(status, "memcpy_htod", [&] {
       absl::Status waited =
           UploadOrder<DeviceT>::Wait(H::ToDevice(device), H::ToStream(stream));
       if (ABSL_PREDICT_FALSE(!waited.ok())) return waited;
@@ -129,7 +129,7 @@ struct CopySlots {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The functions of SP_StreamExecutor that are in use: the trampolines, or,
 // while a profile is recorded, those that record the calls. TensorFlow copies
@@ -107,18 +107,20 @@ class DefaultProfiler : public Profiler {
   [[gnu::cold]] absl::Status Start() override {
     clocks_.clear();
     ReadClocks();
-    Recorder::Start(ProfiledSlots<DeviceT>::kStreams);
+    profiler_internal::Recorder::Start(ProfiledSlots<DeviceT>::kStreams);
     SwitchedTable<DeviceT>::SetProfiled(true);
     return absl::OkStatus();
   }
   [[gnu::cold]] absl::Status Stop() override {
     SwitchedTable<DeviceT>::SetProfiled(false);
-    Recorder::Stop();
+    profiler_internal::Recorder::Stop();
     ReadClocks();
     return absl::OkStatus();
   }
   [[gnu::cold]] absl::Status Collect(XSpace& space) override {
-    TraceReport(registered_platform.device_type, clocks_, space).Write();
+    profiler_internal::TraceReport(internal::registered_platform.device_type,
+                                   clocks_, space)
+        .Write();
     return absl::OkStatus();
   }
 
@@ -129,10 +131,10 @@ class DefaultProfiler : public Profiler {
     }
   }
 
-  DeviceClocks clocks_;
+  profiler_internal::DeviceClocks clocks_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

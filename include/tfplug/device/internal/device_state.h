@@ -15,7 +15,7 @@
 // The state that tfplug keeps in an author's objects. It is the only private
 // data member of each base class, and is accessed through
 // internal::Access::state.
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Returns the trace_id of the next stream of a device.
 inline uint32_t NextTraceId(int ordinal) {
@@ -36,7 +36,7 @@ struct StreamState {
 
   // For the default of WaitForStream; null if the author overrides it.
   std::mutex fence_mutex;
-  Owned<EventT> fence;
+  internal::Owned<EventT> fence;
 
   // Implements the default of WaitForStream: `waiting` waits for `other`, to
   // which this state belongs. Thread-safe.
@@ -55,13 +55,13 @@ struct StreamState {
 template <class StreamT, class EventT, class AllocatorT>
 struct DeviceState {
   StreamList<StreamT> streams;
-  Owned<AllocatorT> allocator;
+  internal::Owned<AllocatorT> allocator;
 
   // For the defaults of SynchronizeAllActivity and of the synchronous copies;
   // null if the author overrides all four.
   std::mutex synchronous_mutex;
-  Owned<StreamT> synchronous_stream;
-  Owned<EventT> synchronous_event;
+  internal::Owned<StreamT> synchronous_stream;
+  internal::Owned<EventT> synchronous_event;
 
   // Calls `enqueue` with the synchronous stream, waits for the work that it
   // enqueued and returns the first error. Blocks; concurrent calls run one
@@ -86,7 +86,7 @@ struct DeviceState {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -20,11 +20,11 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The author's timer around one piece of work, for profiles.
 template <class DeviceT>
-class AuthorTimer final : public WorkTimer {
+class AuthorTimer final : public profiler_internal::WorkTimer {
  public:
   using H = Handles<DeviceT>;
   using StreamT = typename H::StreamT;
@@ -32,14 +32,15 @@ class AuthorTimer final : public WorkTimer {
 
   // Starts `idle`, an AuthorTimer of the same device, or a new timer if it is
   // null. Returns null if the timer cannot be created or started.
-  [[gnu::cold]] static std::unique_ptr<WorkTimer> Start(
-      capi::SP_Stream stream, std::unique_ptr<WorkTimer> idle) {
+  [[gnu::cold]] static std::unique_ptr<profiler_internal::WorkTimer> Start(
+      capi::SP_Stream stream,
+      std::unique_ptr<profiler_internal::WorkTimer> idle) {
     TFPLUG_INTERNAL_TRY {
       StreamT& on = H::ToStream(stream);
       typename H::StreamBase& base = on;
       if (idle == nullptr) {
-        auto timer =
-            Create<TimerT>(*static_cast<DeviceT*>(Access::state(base).device));
+        auto timer = internal::Create<TimerT>(
+            *static_cast<DeviceT*>(internal::Access::state(base).device));
         if (!timer.ok()) return nullptr;
         idle.reset(new AuthorTimer(*std::move(timer)));
       }
@@ -75,9 +76,10 @@ class AuthorTimer final : public WorkTimer {
   }
 
  private:
-  explicit AuthorTimer(Owned<TimerT> timer) : timer_(std::move(timer)) {}
+  explicit AuthorTimer(internal::Owned<TimerT> timer)
+      : timer_(std::move(timer)) {}
 
-  const Owned<TimerT> timer_;
+  const internal::Owned<TimerT> timer_;
 };
 
 // The devices with times of their own, whose clocks a profile reads.
@@ -95,15 +97,16 @@ class TimedDevices {
 
   // Reads the devices' clocks: of several readings of one, the fastest is the
   // most precise.
-  [[gnu::cold]] static void ReadClocks(DeviceClocks& clocks) {
+  [[gnu::cold]] static void ReadClocks(
+      profiler_internal::DeviceClocks& clocks) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [device, ordinal] : ordinals_) {
-      DeviceClock::Reading best = {};
+      profiler_internal::DeviceClock::Reading best = {};
       for (int i = 0; i < kReadings; ++i) {
-        DeviceClock::Reading reading = {};
-        reading.before_ns = Recorder::NowNs();
+        profiler_internal::DeviceClock::Reading reading = {};
+        reading.before_ns = profiler_internal::Recorder::NowNs();
         if (!ReadClock(*device, &reading.device_ns)) break;
-        reading.after_ns = Recorder::NowNs();
+        reading.after_ns = profiler_internal::Recorder::NowNs();
         if (i == 0 || reading.duration_ns() < best.duration_ns()) {
           best = reading;
         }
@@ -131,7 +134,7 @@ class TimedDevices {
       ordinals_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

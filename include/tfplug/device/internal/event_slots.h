@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The trampolines of SP_StreamExecutor for events.
 template <class DeviceT>
@@ -24,12 +24,13 @@ struct EventSlots {
 
   static void create_event(const capi::SP_Device* device, capi::SP_Event* event,
                            capi::TF_Status* status) {
-    Guard(status, "create_event",
-          [&] { return CreateHandle<EventT>(event, H::ToDevice(device)); });
+    internal::Guard(status, "create_event", [&] {
+      return internal::CreateHandle<EventT>(event, H::ToDevice(device));
+    });
   }
 
   static void destroy_event(const capi::SP_Device*, capi::SP_Event event) {
-    Destroy("destroy_event", reinterpret_cast<EventT*>(event));
+    internal::Destroy("destroy_event", reinterpret_cast<EventT*>(event));
   }
 
   // TensorFlow aborts on any result other than pending and complete. A failed
@@ -37,7 +38,7 @@ struct EventSlots {
   // event is returned instead.
   static capi::SE_EventStatus get_event_status(const capi::SP_Device*,
                                                capi::SP_Event event) {
-    const StackSlot<EventT*> self = &H::ToEvent(event);
+    const internal::StackSlot<EventT*> self = &H::ToEvent(event);
     EventStatus result =
         ValueOrLog("get_event_status", EventStatus::kUnknown,
                    [&] { return H::ToEvent(event).EventT::Poll(); });
@@ -53,8 +54,8 @@ struct EventSlots {
   static void record_event(const capi::SP_Device* device,
                            capi::SP_Stream stream, capi::SP_Event event,
                            capi::TF_Status* status) {
-    const StackSlot<const capi::SP_Device*> kept = device;
-    Guard(
+    const internal::StackSlot<const capi::SP_Device*> kept = device;
+    internal::Guard(
         status, "record_event",
         [&] {
           return UploadOrder<DeviceT>::RecordEvent(H::ToStream(stream),
@@ -65,35 +66,35 @@ struct EventSlots {
 
   static void wait_for_event(const capi::SP_Device*, capi::SP_Stream stream,
                              capi::SP_Event event, capi::TF_Status* status) {
-    Guard(status, "wait_for_event", [&] {
+    internal::Guard(status, "wait_for_event", [&] {
       return H::ToStream(stream).StreamT::WaitForEvent(H::ToEvent(event));
     });
   }
 
   static void block_host_for_event(const capi::SP_Device*, capi::SP_Event event,
                                    capi::TF_Status* status) {
-    Guard(status, "block_host_for_event",
-          [&] { return H::ToEvent(event).EventT::BlockHost(); });
+    internal::Guard(status, "block_host_for_event",
+                    [&] { return H::ToEvent(event).EventT::BlockHost(); });
   }
 
  private:
   [[gnu::cold, gnu::noinline]] static EventStatus WaitAfterPoll(
       EventT& event, EventStatus polled) {
-    const bool is_done = GuardOrLog("get_event_status",
-                                    [&] { return event.EventT::BlockHost(); });
+    const bool is_done = internal::GuardOrLog(
+        "get_event_status", [&] { return event.EventT::BlockHost(); });
     if (polled == EventStatus::kError || !is_done) return EventStatus::kError;
     return EventStatus::kComplete;
   }
 
   [[gnu::cold, gnu::noinline]] static void WaitForAllWork(
       const capi::SP_Device* device) {
-    GuardOrLog("synchronize_all_activity", [&] {
+    internal::GuardOrLog("synchronize_all_activity", [&] {
       return H::ToDevice(device).DeviceT::SynchronizeAllActivity();
     });
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

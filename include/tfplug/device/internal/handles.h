@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Converts TensorFlow's handles to the author's objects, which is the first
 // step of each trampoline.
@@ -29,14 +29,14 @@ struct Handles {
   using DeviceBase = tfplug::Device<StreamT, AllocatorT>;
   using StreamBase = tfplug::Stream<StreamT, EventT, TimerT>;
 
-  static constexpr bool kHasUnifiedMemory =
-      Overrides(&AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
+  static constexpr bool kHasUnifiedMemory = internal::Overrides(
+      &AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
   static constexpr bool kTakesStreamOptions =
       std::is_constructible_v<StreamT, DeviceT&, StreamOptions>;
 
   // Whether profiles have the device's own times.
   static constexpr bool kHasTimes =
-      Overrides(&TimerT::GetTimes, &tfplug::Timer::GetTimes);
+      internal::Overrides(&TimerT::GetTimes, &tfplug::Timer::GetTimes);
 
   // SP_Device::device_handle is the Device, SP_Device::ext its Allocator.
   static DeviceT& ToDevice(const capi::SP_Device* device) {
@@ -59,7 +59,7 @@ struct Handles {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

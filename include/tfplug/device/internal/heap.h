@@ -22,7 +22,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The heap of a CachingAllocator. It divides the regions obtained from `Source`
 // into chunks: each allocation uses one chunk, and free chunks are cached. All
@@ -238,7 +238,7 @@ class CachingHeap {
   HeapStatistics statistics_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Describes a block of device memory, free or in use. The memory itself holds
 // no headers, because the host may not be able to access it. Chunks refer to
@@ -228,7 +228,7 @@ class FreeChunks {
   std::array<uint32_t, 64> roots_ = {};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Obtains the regions of a CachingHeap from `Source`, the author's allocator,
 // and decides their sizes. The destructor releases them. Sizes are in bytes.
@@ -129,8 +129,8 @@ class HeapRegions {
 
   // Releases memory to Source; logs a failure.
   void Release(DeviceMemory memory) {
-    GuardOrLog("deallocate",
-               [&] { return source_.Source::Deallocate(memory); });
+    internal::GuardOrLog("deallocate",
+                         [&] { return source_.Source::Deallocate(memory); });
   }
   // Does the same, and returns a failure.
   absl::Status ReleaseOrFail(DeviceMemory memory) {
@@ -157,7 +157,7 @@ class HeapRegions {
       TFPLUG_INTERNAL_TRY {
         return source_.Source::Allocate(size, memory_space);
       }
-      TFPLUG_INTERNAL_CATCH_ALL { return CurrentException(); }
+      TFPLUG_INTERNAL_CATCH_ALL { return internal::CurrentException(); }
     }();
     if (!memory.ok()) return memory;
     if (memory->is_null()) {
@@ -194,7 +194,7 @@ class HeapRegions {
   int64_t peak_bytes_reserved_ = 0;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Counts the chunks of a CachingHeap, in total and for each power of two.
 class HeapStatistics {
@@ -80,7 +80,7 @@ class HeapStatistics {
   std::array<CachingSizeClass, 64> classes_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

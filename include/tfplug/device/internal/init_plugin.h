@@ -18,40 +18,43 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 template <class PlatformT>
 struct PlatformNames {
   static constexpr auto kName =
-      CopyText<std::string_view(PlatformT::kName).size()>(PlatformT::kName);
+      internal::CopyText<std::string_view(PlatformT::kName).size()>(
+          PlatformT::kName);
   static constexpr auto kType =
-      CopyText<std::string_view(PlatformT::kType).size()>(PlatformT::kType);
+      internal::CopyText<std::string_view(PlatformT::kType).size()>(
+          PlatformT::kType);
 };
 
 // The entry point SE_InitPlugin for an author's Platform.
 template <class PlatformT>
 struct PlatformRegistration {
-  static_assert(IsDeviceType(PlatformT::kName),
+  static_assert(internal::IsDeviceType(PlatformT::kName),
                 "tfplug: kName must begin with a capital letter and contain "
                 "only capital letters and underscores; TensorFlow aborts on "
                 "other names");
-  static_assert(IsDeviceType(PlatformT::kType),
+  static_assert(internal::IsDeviceType(PlatformT::kType),
                 "tfplug: kType must begin with a capital letter and contain "
                 "only capital letters and underscores; TensorFlow aborts on "
                 "other types");
-  static_assert(!IsTakenForCpu(PlatformT::kType),
+  static_assert(!internal::IsTakenForCpu(PlatformT::kType),
                 "tfplug: kType must not contain \"CPU\": TensorFlow's graph "
                 "optimizers treat such a device as the CPU and move its ops");
 
   PlatformRegistration() {
     if constexpr (ClassesAreValid<PlatformT>()) {
-      registered_platform = {
+      internal::registered_platform = {
           PlatformNames<PlatformT>::kType.text,
-          TypeTag<typename PlatformT::Device::Stream>(),
-          PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
+          internal::TypeTag<typename PlatformT::Device::Stream>(),
+          PlatformT::kWrapsPythonUpdates ? &internal::WrapPythonUpdates
+                                         : nullptr};
       if constexpr (PlatformT::kHasProfiler) {
-        EmitInitProfiler();
-        registered_profiler.of_device = &InitDefaultProfiler;
+        profiler_internal::EmitInitProfiler();
+        profiler_internal::registered_profiler.of_device = &InitDefaultProfiler;
       }
     }
   }
@@ -63,26 +66,27 @@ struct PlatformRegistration {
     // If the classes are invalid, nothing else is compiled, so that the
     // compiler reports nothing but the mistake.
     if constexpr (ClassesAreValid<PlatformT>()) {
-      if (!LoadTensorFlow()) {
-        LogError(
+      if (!internal::LoadTensorFlow()) {
+        internal::LogError(
             "SE_InitPlugin",
             "found no TensorFlow in this process; load the plug-in through "
             "TensorFlow");
         return;
       }
-      Guard(status, "SE_InitPlugin", [&] { return Fill(*params); });
+      internal::Guard(status, "SE_InitPlugin", [&] { return Fill(*params); });
     }
   }
 
  private:
   static void InitDefaultProfiler(capi::TF_ProfilerRegistrationParams* params,
                                   capi::TF_Status* status) {
-    InitProfiler<DefaultProfiler<typename PlatformT::Device>>(
+    profiler_internal::InitProfiler<
+        DefaultProfiler<typename PlatformT::Device>>(
         PlatformNames<PlatformT>::kType.text, params, status);
   }
 
   static absl::Status Fill(capi::SE_PlatformRegistrationParams& params) {
-    if (auto s = CheckStruct(params); !s.ok()) return s;
+    if (auto s = internal::CheckStruct(params); !s.ok()) return s;
     if (params.major_version != 0) {
       return absl::FailedPreconditionError(
           "this TensorFlow has version " +
@@ -91,7 +95,7 @@ struct PlatformRegistration {
           "version 0; rebuild it with a newer tfplug");
     }
     PlatformOptions options;
-    Owned<PlatformT> platform = CreateOrLog(&options);
+    internal::Owned<PlatformT> platform = CreateOrLog(&options);
 
     capi::SP_Platform ours = {};
     ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
@@ -102,37 +106,39 @@ struct PlatformRegistration {
         Handles<typename PlatformT::Device>::kHasUnifiedMemory;
     ours.use_bfc_allocator = options.use_bfc_allocator;
     ours.force_memory_growth = options.force_memory_growth;
-    if (auto s = FillStruct(params.platform, ours); !s.ok()) return s;
+    if (auto s = internal::FillStruct(params.platform, ours); !s.ok()) return s;
     using Table = PlatformFnsTable<PlatformT>;
-    if (auto s = FillStruct(params.platform_fns, Table::Make()); !s.ok()) {
+    if (auto s = internal::FillStruct(params.platform_fns, Table::Make());
+        !s.ok()) {
       return s;
     }
     params.destroy_platform = &Table::destroy_platform;
     params.destroy_platform_fns = &Table::destroy_platform_fns;
     platform.release();
-    GuardOrLog("SE_InitPlugin", [] {
-      return RefuseSecondLoad(PlatformNames<PlatformT>::kName.text);
+    internal::GuardOrLog("SE_InitPlugin", [] {
+      return internal::RefuseSecondLoad(PlatformNames<PlatformT>::kName.text);
     });
-    GuardOrLog("SE_InitPlugin", &NumberDevicesApart);
+    internal::GuardOrLog("SE_InitPlugin", &internal::NumberDevicesApart);
     return absl::OkStatus();
   }
 
   // Creates the platform and reads its options. Returns null after a failure,
   // which is logged.
-  static Owned<PlatformT> CreateOrLog(PlatformOptions* options) {
-    Owned<PlatformT> platform;
-    GuardOrLog(PlatformNames<PlatformT>::kName.text, [&]() -> absl::Status {
-      auto created = Create<PlatformT>();
-      if (!created.ok()) return created.status();
-      *options = (*created)->PlatformT::Options();
-      platform = *std::move(created);
-      return absl::OkStatus();
-    });
+  static internal::Owned<PlatformT> CreateOrLog(PlatformOptions* options) {
+    internal::Owned<PlatformT> platform;
+    internal::GuardOrLog(PlatformNames<PlatformT>::kName.text,
+                         [&]() -> absl::Status {
+                           auto created = internal::Create<PlatformT>();
+                           if (!created.ok()) return created.status();
+                           *options = (*created)->PlatformT::Options();
+                           platform = *std::move(created);
+                           return absl::OkStatus();
+                         });
     return platform;
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

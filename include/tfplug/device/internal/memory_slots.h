@@ -19,7 +19,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The trampolines of SP_StreamExecutor that call tfplug::Allocator.
 template <class DeviceT>
@@ -41,7 +41,7 @@ struct MemorySlots {
   static void deallocate(const capi::SP_Device* device,
                          capi::SP_DeviceMemoryBase* memory) {
     if (memory->opaque == nullptr) return;
-    GuardOrLog("deallocate", [&] {
+    internal::GuardOrLog("deallocate", [&] {
       return H::ToAllocator(device).AllocatorT::Deallocate(H::ToMemory(memory));
     });
   }
@@ -57,7 +57,7 @@ struct MemorySlots {
 
   static void host_memory_deallocate(const capi::SP_Device* device, void* mem) {
     if (mem == nullptr) return;
-    GuardOrLog("host_memory_deallocate", [&] {
+    internal::GuardOrLog("host_memory_deallocate", [&] {
       return H::ToAllocator(device).AllocatorT::DeallocateHost(mem);
     });
   }
@@ -72,24 +72,24 @@ struct MemorySlots {
   static void unified_memory_deallocate(const capi::SP_Device* device,
                                         void* location) {
     if (location == nullptr) return;
-    GuardOrLog("unified_memory_deallocate", [&] {
+    internal::GuardOrLog("unified_memory_deallocate", [&] {
       return H::ToAllocator(device).AllocatorT::DeallocateUnified(location);
     });
   }
 
   static capi::TF_Bool get_allocator_stats(const capi::SP_Device* device,
                                            capi::SP_AllocatorStats* stats) {
-    if constexpr (!Overrides(&AllocatorT::Stats, &Allocator::Stats)) {
+    if constexpr (!internal::Overrides(&AllocatorT::Stats, &Allocator::Stats)) {
       return false;
     }
-    return GuardOrLog("get_allocator_stats", [&] {
+    return internal::GuardOrLog("get_allocator_stats", [&] {
       return Store(stats, H::ToAllocator(device).AllocatorT::Stats());
     });
   }
 
   static capi::TF_Bool device_memory_usage(const capi::SP_Device* device,
                                            int64_t* free, int64_t* total) {
-    return GuardOrLog("device_memory_usage", [&] {
+    return internal::GuardOrLog("device_memory_usage", [&] {
       return Store(free, total, H::ToAllocator(device).AllocatorT::Usage());
     });
   }
@@ -110,13 +110,14 @@ struct MemorySlots {
   // allocator is off, TensorFlow accepts device memory of any alignment.
   [[gnu::cold, gnu::noinline]] static void Refuse(
       AllocatorT& self, capi::SP_DeviceMemoryBase* memory) {
-    if (!Access::state(static_cast<Allocator&>(self)).uses_bfc_allocator) {
+    if (!internal::Access::state(static_cast<Allocator&>(self))
+             .uses_bfc_allocator) {
       return;
     }
     const DeviceMemory refused = H::ToMemory(memory);
     const uintptr_t offset = OffsetOf(refused.opaque());
     Store(memory, DeviceMemory());
-    GuardOrLog("allocate", [&] {
+    internal::GuardOrLog("allocate", [&] {
       return Misaligned("Allocator::Allocate", offset,
                         self.AllocatorT::Deallocate(refused));
     });
@@ -124,7 +125,7 @@ struct MemorySlots {
   [[gnu::cold, gnu::noinline]] static void* Refuse(AllocatorT& self,
                                                    void* host_memory) {
     const uintptr_t offset = OffsetOf(host_memory);
-    GuardOrLog("host_memory_allocate", [&] {
+    internal::GuardOrLog("host_memory_allocate", [&] {
       return Misaligned("Allocator::AllocateHost", offset,
                         self.AllocatorT::DeallocateHost(host_memory));
     });
@@ -174,11 +175,11 @@ struct MemorySlots {
     ours.has_bytes_reservable_limit = stats->bytes_reservable_limit.has_value();
     ours.bytes_reservable_limit = stats->bytes_reservable_limit.value_or(0);
     ours.largest_free_block_bytes = stats->largest_free_block_bytes;
-    return FillStruct(to, ours);
+    return internal::FillStruct(to, ours);
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

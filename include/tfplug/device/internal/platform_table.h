@@ -32,7 +32,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The trampolines of SP_DeviceFns.
 template <class DeviceT>
@@ -60,11 +60,11 @@ struct DeviceFnsTable {
     capi::SP_DeviceFns table = {};
     table.struct_size = capi::StructInfo<capi::SP_DeviceFns>::kSize;
     table.get_numa_node = &get_numa_node;
-    if constexpr (Overrides(&DeviceT::MemoryBandwidth,
-                            &Base::MemoryBandwidth)) {
+    if constexpr (internal::Overrides(&DeviceT::MemoryBandwidth,
+                                      &Base::MemoryBandwidth)) {
       table.get_memory_bandwidth = &get_memory_bandwidth;
     }
-    if constexpr (Overrides(&DeviceT::Gflops, &Base::Gflops)) {
+    if constexpr (internal::Overrides(&DeviceT::Gflops, &Base::Gflops)) {
       table.get_gflops = &get_gflops;
     }
     return table;
@@ -88,19 +88,19 @@ struct PlatformFnsTable {
                                int* device_count, capi::TF_Status* status) {
     *device_count = ValueOrLog("get_device_count", 0,
                                [&] { return Count(ToPlatform(platform)); });
-    tensorflow.TF_SetStatus(status, capi::TF_OK, "");
+    internal::tensorflow.TF_SetStatus(status, capi::TF_OK, "");
   }
 
   static void create_device(const capi::SP_Platform* platform,
                             capi::SE_CreateDeviceParams* params,
                             capi::TF_Status* status) {
-    Guard(status, "create_device",
-          [&] { return FillDevice(*platform, *params); });
+    internal::Guard(status, "create_device",
+                    [&] { return FillDevice(*platform, *params); });
   }
 
   static void destroy_device(const capi::SP_Platform*,
                              capi::SP_Device* device) {
-    GuardOrLog("destroy_device", [&] {
+    internal::GuardOrLog("destroy_device", [&] {
       DeviceOwner(
           static_cast<DeviceT*>(std::exchange(device->device_handle, nullptr)));
       return absl::OkStatus();
@@ -110,7 +110,7 @@ struct PlatformFnsTable {
   static void create_device_fns(const capi::SP_Platform*,
                                 capi::SE_CreateDeviceFnsParams* params,
                                 capi::TF_Status* status) {
-    Guard(status, "create_device_fns", [&] {
+    internal::Guard(status, "create_device_fns", [&] {
       return FillTable(*params, &capi::SE_CreateDeviceFnsParams::device_fns,
                        DeviceFnsTable<DeviceT>::Make());
     });
@@ -119,7 +119,7 @@ struct PlatformFnsTable {
   static void create_stream_executor(
       const capi::SP_Platform* platform,
       capi::SE_CreateStreamExecutorParams* params, capi::TF_Status* status) {
-    Guard(status, "create_stream_executor", [&] {
+    internal::Guard(status, "create_stream_executor", [&] {
       return FillTable(*params,
                        &capi::SE_CreateStreamExecutorParams::stream_executor,
                        MakeStreamExecutor(*platform));
@@ -129,8 +129,8 @@ struct PlatformFnsTable {
   static void create_timer_fns(const capi::SP_Platform*,
                                capi::SP_TimerFns* timer_fns,
                                capi::TF_Status* status) {
-    Guard(status, "create_timer_fns", [&] {
-      return FillStruct(timer_fns, TimerFnsTable<DeviceT>::Make());
+    internal::Guard(status, "create_timer_fns", [&] {
+      return internal::FillStruct(timer_fns, TimerFnsTable<DeviceT>::Make());
     });
   }
 
@@ -143,8 +143,8 @@ struct PlatformFnsTable {
   static void destroy_platform_fns(capi::SP_PlatformFns*) {}
 
   static void destroy_platform(capi::SP_Platform* platform) {
-    Destroy("destroy_platform",
-            static_cast<PlatformT*>(std::exchange(platform->ext, nullptr)));
+    internal::Destroy("destroy_platform", static_cast<PlatformT*>(std::exchange(
+                                              platform->ext, nullptr)));
   }
 
   static capi::SP_PlatformFns Make() {
@@ -167,14 +167,15 @@ struct PlatformFnsTable {
       PlatformT::kHasProfiler && H::kHasTimes;
 
   static auto& State(DeviceT& device) {
-    return Access::state(static_cast<typename H::DeviceBase&>(device));
+    return internal::Access::state(
+        static_cast<typename H::DeviceBase&>(device));
   }
 
   struct DeviceDeleter {
     void operator()(DeviceT* device) const {
       if constexpr (kHasDeviceTimes) TimedDevices<DeviceT>::Remove(device);
       State(*device).Clear();
-      Deleter<DeviceT>()(device);
+      internal::Deleter<DeviceT>()(device);
     }
   };
   using DeviceOwner = std::unique_ptr<DeviceT, DeviceDeleter>;
@@ -198,16 +199,17 @@ struct PlatformFnsTable {
   // fills params.device.
   static absl::Status FillDevice(const capi::SP_Platform& platform,
                                  const capi::SE_CreateDeviceParams& params) {
-    if (auto s = CheckStruct(params); !s.ok()) return s;
+    if (auto s = internal::CheckStruct(params); !s.ok()) return s;
     auto created =
         CreateDevice(ToPlatform(&platform), static_cast<int>(params.ordinal));
     if (!created.ok()) return created.status();
     DeviceOwner device(created->release());
-    auto allocator = Create<typename H::AllocatorT>(*device);
+    auto allocator = internal::Create<typename H::AllocatorT>(*device);
     if (!allocator.ok()) return allocator.status();
     State(*device).allocator = *std::move(allocator);
     Allocator& base = *State(*device).allocator;
-    Access::state(base).uses_bfc_allocator = platform.use_bfc_allocator;
+    internal::Access::state(base).uses_bfc_allocator =
+        platform.use_bfc_allocator;
     if (auto s = PrepareBlockingHooks(*device); !s.ok()) return s;
 
     capi::SP_Device ours = {};
@@ -215,10 +217,11 @@ struct PlatformFnsTable {
     ours.ext = State(*device).allocator.get();
     ours.ordinal = params.ordinal;
     ours.device_handle = device.get();
-    ours.hardware_name = InternString(device->DeviceT::HardwareName());
-    ours.device_vendor = InternString(device->DeviceT::Vendor());
-    ours.pci_bus_id = InternString(device->DeviceT::PciBusId());
-    if (auto s = FillStruct(params.device, ours); !s.ok()) return s;
+    ours.hardware_name =
+        internal::InternString(device->DeviceT::HardwareName());
+    ours.device_vendor = internal::InternString(device->DeviceT::Vendor());
+    ours.pci_bus_id = internal::InternString(device->DeviceT::PciBusId());
+    if (auto s = internal::FillStruct(params.device, ours); !s.ok()) return s;
     if constexpr (kHasDeviceTimes) {
       TimedDevices<DeviceT>::Add(params.ordinal, device.get());
     }
@@ -228,16 +231,16 @@ struct PlatformFnsTable {
 
   // Creates a Device from the Platform and the ordinal if it has such a
   // constructor, otherwise from the ordinal alone or without arguments.
-  static absl::StatusOr<Owned<DeviceT>> CreateDevice(PlatformT* platform,
-                                                     int ordinal) {
+  static absl::StatusOr<internal::Owned<DeviceT>> CreateDevice(
+      PlatformT* platform, int ordinal) {
     if constexpr (std::is_constructible_v<DeviceT, PlatformT&, int>) {
       if (platform == nullptr) {
         return absl::FailedPreconditionError(
             "the Platform could not be constructed; the log has the reason");
       }
-      return Create<DeviceT>(*platform, ordinal);
+      return internal::Create<DeviceT>(*platform, ordinal);
     } else {
-      return Create<DeviceT>(ordinal);
+      return internal::Create<DeviceT>(ordinal);
     }
   }
 
@@ -245,19 +248,19 @@ struct PlatformFnsTable {
   // that block.
   static absl::Status PrepareBlockingHooks(DeviceT& device) {
     using Base = typename H::DeviceBase;
-    if constexpr (Overrides(&DeviceT::SynchronizeAllActivity,
-                            &Base::SynchronizeAllActivity) &&
-                  Overrides(&DeviceT::CopyHostToDeviceSync,
-                            &Base::CopyHostToDeviceSync) &&
-                  Overrides(&DeviceT::CopyDeviceToHostSync,
-                            &Base::CopyDeviceToHostSync) &&
-                  Overrides(&DeviceT::CopyDeviceToDeviceSync,
-                            &Base::CopyDeviceToDeviceSync)) {
+    if constexpr (internal::Overrides(&DeviceT::SynchronizeAllActivity,
+                                      &Base::SynchronizeAllActivity) &&
+                  internal::Overrides(&DeviceT::CopyHostToDeviceSync,
+                                      &Base::CopyHostToDeviceSync) &&
+                  internal::Overrides(&DeviceT::CopyDeviceToHostSync,
+                                      &Base::CopyDeviceToHostSync) &&
+                  internal::Overrides(&DeviceT::CopyDeviceToDeviceSync,
+                                      &Base::CopyDeviceToDeviceSync)) {
       return absl::OkStatus();
     }
     auto stream = StreamSlots<DeviceT>::CreateStream(device, StreamOptions());
     if (!stream.ok()) return stream.status();
-    auto event = Create<typename H::EventT>(device);
+    auto event = internal::Create<typename H::EventT>(device);
     if (!event.ok()) return event.status();
     State(device).synchronous_stream = *std::move(stream);
     State(device).synchronous_event = *std::move(event);
@@ -269,12 +272,12 @@ struct PlatformFnsTable {
   template <class Params, class Table>
   static absl::Status FillTable(const Params& params, Table* Params::*to,
                                 const Table& ours) {
-    if (auto s = CheckStruct(params); !s.ok()) return s;
-    return FillStruct(params.*to, ours);
+    if (auto s = internal::CheckStruct(params); !s.ok()) return s;
+    return internal::FillStruct(params.*to, ours);
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Functions of SP_StreamExecutor that record a call and forward it to the
 // trampoline of the same name.
@@ -33,47 +33,49 @@ struct ProfiledSlots {
                                         void* host_dst, ConstMemory device_src,
                                         uint64_t size,
                                         capi::TF_Status* status) {
-    const Enqueued record(Activity::kDeviceToHost, "memcpy_dtoh", stream, size);
+    const Enqueued record(internal::Activity::kDeviceToHost, "memcpy_dtoh",
+                          stream, size);
     plain_.memcpy_dtoh(device, stream, host_dst, device_src, size, status);
   }
   [[gnu::cold]] static void memcpy_htod(Device device, capi::SP_Stream stream,
                                         Memory device_dst, const void* host_src,
                                         uint64_t size,
                                         capi::TF_Status* status) {
-    const Enqueued record(Activity::kHostToDevice, "memcpy_htod", stream, size);
+    const Enqueued record(internal::Activity::kHostToDevice, "memcpy_htod",
+                          stream, size);
     plain_.memcpy_htod(device, stream, device_dst, host_src, size, status);
   }
   [[gnu::cold]] static void memcpy_dtod(Device device, capi::SP_Stream stream,
                                         Memory device_dst,
                                         ConstMemory device_src, uint64_t size,
                                         capi::TF_Status* status) {
-    const Enqueued record(Activity::kDeviceToDevice, "memcpy_dtod", stream,
-                          size);
+    const Enqueued record(internal::Activity::kDeviceToDevice, "memcpy_dtod",
+                          stream, size);
     plain_.memcpy_dtod(device, stream, device_dst, device_src, size, status);
   }
   [[gnu::cold]] static void mem_zero(Device device, capi::SP_Stream stream,
                                      Memory location, uint64_t size,
                                      capi::TF_Status* status) {
-    const Enqueued record(Activity::kFill, "mem_zero", stream, size);
+    const Enqueued record(internal::Activity::kFill, "mem_zero", stream, size);
     plain_.mem_zero(device, stream, location, size, status);
   }
   [[gnu::cold]] static void memset(Device device, capi::SP_Stream stream,
                                    Memory location, uint8_t pattern,
                                    uint64_t size, capi::TF_Status* status) {
-    const Enqueued record(Activity::kFill, "memset", stream, size);
+    const Enqueued record(internal::Activity::kFill, "memset", stream, size);
     plain_.memset(device, stream, location, pattern, size, status);
   }
   [[gnu::cold]] static void memset32(Device device, capi::SP_Stream stream,
                                      Memory location, uint32_t pattern,
                                      uint64_t size, capi::TF_Status* status) {
-    const Enqueued record(Activity::kFill, "memset32", stream, size);
+    const Enqueued record(internal::Activity::kFill, "memset32", stream, size);
     plain_.memset32(device, stream, location, pattern, size, status);
   }
   [[gnu::cold]] static void create_stream_dependency(Device device,
                                                      capi::SP_Stream dependent,
                                                      capi::SP_Stream other,
                                                      capi::TF_Status* status) {
-    const Enqueued record(Activity::kWait, "create_stream_dependency",
+    const Enqueued record(internal::Activity::kWait, "create_stream_dependency",
                           dependent);
     plain_.create_stream_dependency(device, dependent, other, status);
   }
@@ -81,7 +83,7 @@ struct ProfiledSlots {
                                            capi::SP_Stream stream,
                                            capi::SP_Event event,
                                            capi::TF_Status* status) {
-    const Enqueued record(Activity::kWait, "wait_for_event", stream);
+    const Enqueued record(internal::Activity::kWait, "wait_for_event", stream);
     plain_.wait_for_event(device, stream, event, status);
   }
 
@@ -91,24 +93,24 @@ struct ProfiledSlots {
                                              ConstMemory device_src,
                                              uint64_t size,
                                              capi::TF_Status* status) {
-    const Blocking record(Activity::kDeviceToHost, "sync_memcpy_dtoh", device,
-                          size);
+    const Blocking record(internal::Activity::kDeviceToHost, "sync_memcpy_dtoh",
+                          device, size);
     plain_.sync_memcpy_dtoh(device, host_dst, device_src, size, status);
   }
   [[gnu::cold]] static void sync_memcpy_htod(Device device, Memory device_dst,
                                              const void* host_src,
                                              uint64_t size,
                                              capi::TF_Status* status) {
-    const Blocking record(Activity::kHostToDevice, "sync_memcpy_htod", device,
-                          size);
+    const Blocking record(internal::Activity::kHostToDevice, "sync_memcpy_htod",
+                          device, size);
     plain_.sync_memcpy_htod(device, device_dst, host_src, size, status);
   }
   [[gnu::cold]] static void sync_memcpy_dtod(Device device, Memory device_dst,
                                              ConstMemory device_src,
                                              uint64_t size,
                                              capi::TF_Status* status) {
-    const Blocking record(Activity::kDeviceToDevice, "sync_memcpy_dtod", device,
-                          size);
+    const Blocking record(internal::Activity::kDeviceToDevice,
+                          "sync_memcpy_dtod", device, size);
     plain_.sync_memcpy_dtod(device, device_dst, device_src, size, status);
   }
 
@@ -117,30 +119,35 @@ struct ProfiledSlots {
   [[gnu::cold]] static void record_event(Device device, capi::SP_Stream stream,
                                          capi::SP_Event event,
                                          capi::TF_Status* status) {
-    const HostRecord record(Activity::kHostCall, "record_event");
+    const internal::HostRecord record(internal::Activity::kHostCall,
+                                      "record_event");
     plain_.record_event(device, stream, event, status);
   }
   [[gnu::cold]] static void block_host_for_event(Device device,
                                                  capi::SP_Event event,
                                                  capi::TF_Status* status) {
-    const HostRecord record(Activity::kHostCall, "block_host_for_event");
+    const internal::HostRecord record(internal::Activity::kHostCall,
+                                      "block_host_for_event");
     plain_.block_host_for_event(device, event, status);
   }
   [[gnu::cold]] static void block_host_until_done(Device device,
                                                   capi::SP_Stream stream,
                                                   capi::TF_Status* status) {
-    const HostRecord record(Activity::kHostCall, "block_host_until_done");
+    const internal::HostRecord record(internal::Activity::kHostCall,
+                                      "block_host_until_done");
     plain_.block_host_until_done(device, stream, status);
   }
   [[gnu::cold]] static void synchronize_all_activity(Device device,
                                                      capi::TF_Status* status) {
-    const HostRecord record(Activity::kHostCall, "synchronize_all_activity");
+    const internal::HostRecord record(internal::Activity::kHostCall,
+                                      "synchronize_all_activity");
     plain_.synchronize_all_activity(device, status);
   }
   [[gnu::cold]] static capi::TF_Bool host_callback(
       Device device, capi::SP_Stream stream,
       capi::SE_StatusCallbackFn callback_fn, void* callback_arg) {
-    const HostRecord record(Activity::kHostCall, "host_callback");
+    const internal::HostRecord record(internal::Activity::kHostCall,
+                                      "host_callback");
     auto* const task = new (std::nothrow) TracedTask{callback_fn, callback_arg};
     if (task == nullptr) {
       return plain_.host_callback(device, stream, callback_fn, callback_arg);
@@ -157,14 +164,14 @@ struct ProfiledSlots {
                                      int64_t memory_space,
                                      capi::SP_DeviceMemoryBase* mem) {
     plain_.allocate(device, size, memory_space, mem);
-    AddMemory(Activity::kAllocate, device, mem->opaque, size);
+    AddMemory(internal::Activity::kAllocate, device, mem->opaque, size);
   }
   [[gnu::cold]] static void deallocate(Device device,
                                        capi::SP_DeviceMemoryBase* memory) {
     const void* const address = memory->opaque;
     const uint64_t size = memory->size;
     plain_.deallocate(device, memory);
-    AddMemory(Activity::kDeallocate, device, address, size);
+    AddMemory(internal::Activity::kDeallocate, device, address, size);
   }
 
   // Replaces functions in the table by those above.
@@ -195,7 +202,7 @@ struct ProfiledSlots {
 
   static uint32_t IdOf(capi::SP_Stream stream) {
     typename H::StreamBase& base = H::ToStream(stream);
-    return Access::state(base).trace_id;
+    return internal::Access::state(base).trace_id;
   }
   static bool RunOnHost(capi::SP_Stream stream,
                         capi::SE_StatusCallbackFn function, void* argument) {
@@ -207,39 +214,44 @@ struct ProfiledSlots {
     TFPLUG_INTERNAL_CATCH_ALL { return false; }
     return false;
   }
-  static constexpr auto kStartTimer = []() -> decltype(TracedStreams::start) {
+  static constexpr auto kStartTimer =
+      []() -> decltype(profiler_internal::TracedStreams::start) {
     if constexpr (H::kHasTimes) return &AuthorTimer<DeviceT>::Start;
     return nullptr;
   }();
-  static constexpr TracedStreams kStreams = {&IdOf, &RunOnHost, kStartTimer};
+  static constexpr profiler_internal::TracedStreams kStreams = {
+      &IdOf, &RunOnHost, kStartTimer};
 
  private:
   // Records a call and the work that it enqueues.
   class Enqueued {
    public:
-    Enqueued(Activity kind, const char* name, capi::SP_Stream stream,
+    Enqueued(internal::Activity kind, const char* name, capi::SP_Stream stream,
              uint64_t bytes = 0)
         : record_(kind, name), stream_(stream) {
       if (!record_) return;
       record_->stream = IdOf(stream);
-      record_->correlation = Recorder::NextCorrelation();
+      record_->correlation = profiler_internal::Recorder::NextCorrelation();
       record_->values[0] = bytes;
-      timer_ = Recorder::StartWork(stream);
+      timer_ = profiler_internal::Recorder::StartWork(stream);
     }
     ~Enqueued() {
-      if (record_) Recorder::EndWork(stream_, record_->correlation, timer_);
+      if (record_)
+        profiler_internal::Recorder::EndWork(stream_, record_->correlation,
+                                             timer_);
     }
 
    private:
-    mutable HostRecord record_;
+    mutable internal::HostRecord record_;
     capi::SP_Stream const stream_;
-    WorkTimer* timer_ = nullptr;
+    profiler_internal::WorkTimer* timer_ = nullptr;
   };
 
   // Records a copy during which the host waits, as work of "stream 0".
   class Blocking {
    public:
-    Blocking(Activity kind, const char* name, Device device, uint64_t bytes)
+    Blocking(internal::Activity kind, const char* name, Device device,
+             uint64_t bytes)
         : record_(kind, name) {
       if (!record_) return;
       record_->stream = static_cast<uint32_t>(device->ordinal + 1) << 16;
@@ -247,7 +259,7 @@ struct ProfiledSlots {
     }
 
    private:
-    HostRecord record_;
+    internal::HostRecord record_;
   };
 
   // A host task of TensorFlow's whose run is recorded.
@@ -258,7 +270,8 @@ struct ProfiledSlots {
     static void Run(void* argument, capi::TF_Status* status) {
       const auto task = *static_cast<TracedTask*>(argument);
       delete static_cast<TracedTask*>(argument);
-      const HostRecord record(Activity::kHostTask, "host task");
+      const internal::HostRecord record(internal::Activity::kHostTask,
+                                        "host task");
       task.callback_fn(task.callback_arg, status);
     }
   };
@@ -268,12 +281,12 @@ struct ProfiledSlots {
   [[gnu::visibility("hidden")]] static inline capi::SP_StreamExecutor plain_ =
       StreamExecutorTable<DeviceT>::Make();
 
-  [[gnu::cold]] static void AddMemory(Activity kind, Device device,
+  [[gnu::cold]] static void AddMemory(internal::Activity kind, Device device,
                                       const void* address, uint64_t size) {
-    if (ActiveProfiling() == nullptr || address == nullptr) return;
-    Record record = {};
+    if (internal::ActiveProfiling() == nullptr || address == nullptr) return;
+    internal::Record record = {};
     record.kind = kind;
-    record.begin_ns = record.end_ns = Recorder::NowNs();
+    record.begin_ns = record.end_ns = profiler_internal::Recorder::NowNs();
     record.stream = static_cast<uint32_t>(device->ordinal + 1) << 16;
     record.correlation = reinterpret_cast<uintptr_t>(address);
     record.values[0] = size;
@@ -284,11 +297,11 @@ struct ProfiledSlots {
       record.values[2] = static_cast<uint64_t>(stats.peak_bytes_in_use);
       record.values[3] = static_cast<uint64_t>(stats.bytes_limit);
     }
-    Recorder::Add(record, "");
+    profiler_internal::Recorder::Add(record, "");
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

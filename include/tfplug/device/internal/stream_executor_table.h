@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Makes the SP_StreamExecutor of an author's Device. The base classes have one
 // trampoline for each C field, with the field's name. A trampoline recovers the
@@ -61,8 +61,8 @@ struct StreamExecutorTable : MemorySlots<DeviceT>,
     table.sync_memcpy_htod = &Self::sync_memcpy_htod;
     table.sync_memcpy_dtod = &Self::sync_memcpy_dtod;
     table.block_host_for_event = &Self::block_host_for_event;
-    if constexpr (Overrides(&H::StreamT::BlockHostUntilDone,
-                            &H::StreamBase::BlockHostUntilDone)) {
+    if constexpr (internal::Overrides(&H::StreamT::BlockHostUntilDone,
+                                      &H::StreamBase::BlockHostUntilDone)) {
       table.block_host_until_done = &Self::block_host_until_done;
     }
     table.synchronize_all_activity = &Self::synchronize_all_activity;
@@ -77,7 +77,7 @@ struct StreamExecutorTable : MemorySlots<DeviceT>,
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

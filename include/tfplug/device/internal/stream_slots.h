@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The trampolines of SP_StreamExecutor for streams, synchronization and host
 // tasks.
@@ -29,7 +29,7 @@ struct StreamSlots {
 
   static void create_stream(const capi::SP_Device* device,
                             capi::SP_Stream* stream, capi::TF_Status* status) {
-    Guard(status, "create_stream", [&] {
+    internal::Guard(status, "create_stream", [&] {
       return CreateHandleOfStream(stream, H::ToDevice(device), StreamOptions());
     });
     IdentifyStream(*device, *stream);
@@ -39,7 +39,7 @@ struct StreamSlots {
                                          const capi::SP_StreamOptions* options,
                                          capi::SP_Stream* stream,
                                          capi::TF_Status* status) {
-    Guard(status, "create_stream_with_options", [&] {
+    internal::Guard(status, "create_stream_with_options", [&] {
       return CreateHandleOfStream(stream, H::ToDevice(device), *options);
     });
     IdentifyStream(*device, *stream);
@@ -49,14 +49,14 @@ struct StreamSlots {
                              capi::SP_Stream stream) {
     auto* const self = reinterpret_cast<StreamT*>(stream);
     UploadOrder<DeviceT>::Remove(H::ToDevice(device), self);
-    Destroy("destroy_stream", self);
+    internal::Destroy("destroy_stream", self);
   }
 
   static void create_stream_dependency(const capi::SP_Device*,
                                        capi::SP_Stream dependent,
                                        capi::SP_Stream other,
                                        capi::TF_Status* status) {
-    Guard(status, "create_stream_dependency", [&] {
+    internal::Guard(status, "create_stream_dependency", [&] {
       return UploadOrder<DeviceT>::WaitForStream(H::ToStream(dependent),
                                                  H::ToStream(other));
     });
@@ -64,20 +64,21 @@ struct StreamSlots {
 
   static void get_stream_status(const capi::SP_Device*, capi::SP_Stream stream,
                                 capi::TF_Status* status) {
-    Guard(status, "get_stream_status",
-          [&] { return H::ToStream(stream).StreamT::GetStatus(); });
+    internal::Guard(status, "get_stream_status",
+                    [&] { return H::ToStream(stream).StreamT::GetStatus(); });
   }
 
   static void block_host_until_done(const capi::SP_Device*,
                                     capi::SP_Stream stream,
                                     capi::TF_Status* status) {
-    Guard(status, "block_host_until_done",
-          [&] { return H::ToStream(stream).StreamT::BlockHostUntilDone(); });
+    internal::Guard(status, "block_host_until_done", [&] {
+      return H::ToStream(stream).StreamT::BlockHostUntilDone();
+    });
   }
 
   static void synchronize_all_activity(const capi::SP_Device* device,
                                        capi::TF_Status* status) {
-    Guard(status, "synchronize_all_activity", [&] {
+    internal::Guard(status, "synchronize_all_activity", [&] {
       return H::ToDevice(device).DeviceT::SynchronizeAllActivity();
     });
   }
@@ -86,19 +87,19 @@ struct StreamSlots {
                                      capi::SP_Stream stream,
                                      capi::SE_StatusCallbackFn callback_fn,
                                      void* callback_arg) {
-    return GuardOrLog("host_callback", [&] {
+    return internal::GuardOrLog("host_callback", [&] {
       return H::ToStream(stream).StreamT::RunOnHost(
           HostTask(callback_fn, callback_arg));
     });
   }
 
   // Creates a stream; passes the options if the author's class takes them.
-  static absl::StatusOr<Owned<StreamT>> CreateStream(DeviceT& device,
-                                                     StreamOptions options) {
+  static absl::StatusOr<internal::Owned<StreamT>> CreateStream(
+      DeviceT& device, StreamOptions options) {
     if constexpr (H::kTakesStreamOptions) {
-      return Create<StreamT>(device, options);
+      return internal::Create<StreamT>(device, options);
     } else {
-      return Create<StreamT>(device);
+      return internal::Create<StreamT>(device);
     }
   }
 
@@ -107,15 +108,15 @@ struct StreamSlots {
                              capi::SP_Stream stream) {
     if (stream == nullptr) return;
     StreamBase& base = H::ToStream(stream);
-    Access::state(base).trace_id = NextTraceId(device.ordinal);
-    Access::state(base).device = device.device_handle;
+    internal::Access::state(base).trace_id = NextTraceId(device.ordinal);
+    internal::Access::state(base).device = device.device_handle;
   }
 
   static absl::Status CreateHandleOfStream(
       capi::SP_Stream* to, DeviceT& device,
       const capi::SP_StreamOptions& options) {
     *to = nullptr;
-    if (absl::Status s = CheckStruct(options); !s.ok()) return s;
+    if (absl::Status s = internal::CheckStruct(options); !s.ok()) return s;
     return CreateHandleOfStream(
         to, device, StreamOptions{options.has_priority != 0, options.priority});
   }
@@ -127,12 +128,12 @@ struct StreamSlots {
     *to = nullptr;
     auto stream = CreateStream(device, options);
     if (!stream.ok()) return stream.status();
-    if constexpr (!Overrides(&StreamT::WaitForStream,
-                             &StreamBase::WaitForStream)) {
-      auto fence = Create<EventT>(device);
+    if constexpr (!internal::Overrides(&StreamT::WaitForStream,
+                                       &StreamBase::WaitForStream)) {
+      auto fence = internal::Create<EventT>(device);
       if (!fence.ok()) return fence.status();
       StreamBase& base = **stream;
-      Access::state(base).fence = *std::move(fence);
+      internal::Access::state(base).fence = *std::move(fence);
     }
     UploadOrder<DeviceT>::Add(device, stream->get());
     *to = reinterpret_cast<capi::SP_Stream>(stream->release());
@@ -140,7 +141,7 @@ struct StreamSlots {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

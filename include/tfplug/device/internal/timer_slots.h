@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // The trampolines of SP_StreamExecutor for timers.
 template <class DeviceT>
@@ -24,24 +24,25 @@ struct TimerSlots {
 
   static void create_timer(const capi::SP_Device* device, capi::SP_Timer* timer,
                            capi::TF_Status* status) {
-    Guard(status, "create_timer",
-          [&] { return CreateHandle<TimerT>(timer, H::ToDevice(device)); });
+    internal::Guard(status, "create_timer", [&] {
+      return internal::CreateHandle<TimerT>(timer, H::ToDevice(device));
+    });
   }
 
   static void destroy_timer(const capi::SP_Device*, capi::SP_Timer timer) {
-    Destroy("destroy_timer", reinterpret_cast<TimerT*>(timer));
+    internal::Destroy("destroy_timer", reinterpret_cast<TimerT*>(timer));
   }
 
   static void start_timer(const capi::SP_Device*, capi::SP_Stream stream,
                           capi::SP_Timer timer, capi::TF_Status* status) {
-    Guard(status, "start_timer", [&] {
+    internal::Guard(status, "start_timer", [&] {
       return H::ToStream(stream).StreamT::StartTimer(H::ToTimer(timer));
     });
   }
 
   static void stop_timer(const capi::SP_Device*, capi::SP_Stream stream,
                          capi::SP_Timer timer, capi::TF_Status* status) {
-    Guard(status, "stop_timer", [&] {
+    internal::Guard(status, "stop_timer", [&] {
       return H::ToStream(stream).StreamT::StopTimer(H::ToTimer(timer));
     });
   }
@@ -66,7 +67,7 @@ struct TimerFnsTable {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

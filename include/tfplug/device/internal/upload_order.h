@@ -34,7 +34,7 @@ class Device;
 template <class Self, class EventT, class TimerT>
 class Stream;
 
-namespace internal {
+namespace device_internal {
 
 // Returns an address that no other running thread has. A thread_local variable
 // would cost a function call in a library that is loaded at run time, as
@@ -147,15 +147,15 @@ struct UploadOrder {
  private:
   template <class StreamU, class AllocatorT>
   static auto& Streams(tfplug::Device<StreamU, AllocatorT>& device) {
-    return Access::state(device).streams;
+    return internal::Access::state(device).streams;
   }
   template <class Self, class EventU, class TimerT>
   static OrderedUpload& Upload(tfplug::Stream<Self, EventU, TimerT>& stream) {
-    return Access::state(stream).ordered_upload;
+    return internal::Access::state(stream).ordered_upload;
   }
 };
 
-}  // namespace internal
+}  // namespace device_internal
 }  // namespace tfplug
 
 #pragma GCC visibility pop

@@ -7,20 +7,20 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::device_internal {
 
 // Guards a slot that returns a value and has no TF_Status. Returns the value of
 // `hook`, whose result is T or absl::StatusOr<T>. After a failure, which is
 // logged, returns `otherwise`.
 template <class T, class Hook>
 inline T ValueOrLog(const char* slot, T otherwise, Hook&& hook) {
-  GuardOrLog(
+  internal::GuardOrLog(
       slot, [&]() -> absl::StatusOr<T> { return hook(); },
       [&](T value) { otherwise = value; });
   return otherwise;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::device_internal
 
 #pragma GCC visibility pop
 

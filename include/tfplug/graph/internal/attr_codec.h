@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 
 // Reads and writes the parts of a serialized tensorflow.AttrValue.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Field numbers of AttrValue. Those of its ListValue are the same, except for
 // kAttrFuncInList.
@@ -34,11 +34,11 @@ enum AttrValueField : uint32_t {
   kAttrPlaceholder = 9,
   kAttrFunc = 10,
 };
-constexpr WireType AttrWireType(uint32_t field) {
-  return field == kAttrFloat ? kFixed32Type
+constexpr internal::WireType AttrWireType(uint32_t field) {
+  return field == kAttrFloat ? internal::kFixed32Type
          : field == kAttrInt || field == kAttrBool || field == kAttrType
-             ? kVarintType
-             : kBytesType;
+             ? internal::kVarintType
+             : internal::kBytesType;
 }
 
 // The oneof member of an AttrValue: the last one in the bytes, merged with the
@@ -46,7 +46,7 @@ constexpr WireType AttrWireType(uint32_t field) {
 class ParsedAttrValue {
  public:
   explicit ParsedAttrValue(absl::string_view attr_value) {
-    for (WireReader field(attr_value); field.Next();) {
+    for (internal::WireReader field(attr_value); field.Next();) {
       const auto id = static_cast<uint32_t>(field.number());
       if (id > kAttrFunc || field.type() != AttrWireType(id)) continue;
       const bool is_message = id == kAttrList || id == kAttrShape ||
@@ -102,7 +102,7 @@ inline float ReadFixed32(absl::string_view bytes) {
 // Appends a length-delimited field, whose bytes append() appends to `to`.
 template <class F>
 void AppendNested(std::string& to, uint32_t field, const F& append) {
-  AppendVarint(to, MakeTag(field, kBytesType));
+  internal::AppendVarint(to, internal::MakeTag(field, internal::kBytesType));
   const size_t begin = to.size();
   to += '\0';  // Reserved for the length, which usually takes one byte.
   append();
@@ -112,28 +112,28 @@ void AppendNested(std::string& to, uint32_t field, const F& append) {
     return;
   }
   std::string length;
-  AppendVarint(length, size);
+  internal::AppendVarint(length, size);
   to.replace(begin, 1, length);
 }
 
 inline void AppendShape(std::string& to, const Shape& shape) {
   for (int64_t size : shape.dims()) {
     AppendNested(to, 2, [&] {
-      if (size != 0) AppendField(to, 1, static_cast<uint64_t>(size));
+      if (size != 0) internal::AppendField(to, 1, static_cast<uint64_t>(size));
     });
   }
 }
 inline void AppendShape(std::string& to, const PartialShape& shape) {
-  if (!shape.has_rank()) return AppendField(to, 3, uint64_t{1});
+  if (!shape.has_rank()) return internal::AppendField(to, 3, uint64_t{1});
   AppendShape(to, shape.shape());
 }
 
 // Appends a TensorProto. `elements` are in row-major order, as in host memory.
 inline void AppendTensor(std::string& to, DataType dtype, const Shape& shape,
                          absl::string_view elements) {
-  AppendField(to, 1, static_cast<uint64_t>(dtype));
+  internal::AppendField(to, 1, static_cast<uint64_t>(dtype));
   AppendNested(to, 2, [&] { AppendShape(to, shape); });
-  AppendField(to, 4, elements);
+  internal::AppendField(to, 4, elements);
 }
 
 // The encoding of a T in an AttrValue: the type's name in error messages, its
@@ -214,7 +214,7 @@ struct AttrTraits<PartialShape> {
   static constexpr char kName[] = "shape";
   static constexpr uint32_t kField = kAttrShape, kListField = kAttrShape;
   static std::optional<PartialShape> Decode(absl::string_view bytes) {
-    return ParseShape(bytes);
+    return internal::ParseShape(bytes);
   }
   static void Append(std::string& to, const PartialShape& value) {
     AppendShape(to, value);
@@ -225,7 +225,7 @@ struct AttrTraits<Shape> {
   static constexpr char kName[] = "fully known shape";
   static constexpr uint32_t kField = kAttrShape, kListField = kAttrShape;
   static std::optional<Shape> Decode(absl::string_view bytes) {
-    const PartialShape shape = ParseShape(bytes);
+    const PartialShape shape = internal::ParseShape(bytes);
     if (!shape.is_fully_known()) return std::nullopt;
     return shape.shape();
   }
@@ -239,19 +239,21 @@ struct AttrTraits<Function> {
   static constexpr uint32_t kField = kAttrFunc, kListField = kAttrFuncInList;
   static std::optional<Function> Decode(absl::string_view bytes) {
     Function function{{}, std::string(bytes)};
-    for (WireReader field(bytes); field.Next();) {
-      if (field.Is(1, kBytesType)) function.name = std::string(field.bytes());
+    for (internal::WireReader field(bytes); field.Next();) {
+      if (field.Is(1, internal::kBytesType))
+        function.name = std::string(field.bytes());
     }
     return function;
   }
   // A Function constructed from a name alone has no name_attr_list.
   static void Append(std::string& to, const Function& value) {
-    if (value.name_attr_list.empty()) return AppendField(to, 1, value.name);
+    if (value.name_attr_list.empty())
+      return internal::AppendField(to, 1, value.name);
     to += value.name_attr_list;
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -19,7 +19,7 @@
 // Reads the tail of a node, which follows its inputs: the device, attributes
 // and other fields. The tail's fields are well-formed, but their contents may
 // be malformed.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // An attribute as a field of a NodeDef, including the tag. It consists of a
 // name and a value, in this order, and is in the graph's bytes or its arena.
@@ -80,7 +80,8 @@ class AttrEntry {
   ABSL_ATTRIBUTE_NOINLINE size_t LongNameSize() const {
     const char* const end = field_ + size();
     uint64_t size = 0;
-    ReadVarint(ReadVarint(field_ + 1, end, &size) + 1, end, &size);
+    internal::ReadVarint(internal::ReadVarint(field_ + 1, end, &size) + 1, end,
+                         &size);
     return static_cast<size_t>(size);
   }
 
@@ -99,31 +100,32 @@ AttrEntry MakeAttrEntry(absl::string_view name, size_t value_size,
     char* const field = arena.Allocate(2 + small);  // All sizes take one byte.
     field[0] = kAttrTag;
     field[1] = static_cast<char>(small);
-    field[2] = MakeTag(1, kBytesType);
+    field[2] = internal::MakeTag(1, internal::kBytesType);
     field[3] = static_cast<char>(name.size());
-    char* const to = WriteBytes(field + 4, name);
-    to[0] = MakeTag(2, kBytesType);
+    char* const to = internal::WriteBytes(field + 4, name);
+    to[0] = internal::MakeTag(2, internal::kBytesType);
     to[1] = static_cast<char>(value_size);
     write(to + 2);
     return AttrEntry::Short(field, static_cast<uint32_t>(2 + small),
                             static_cast<uint32_t>(name.size()));
   }
-  const size_t header = 1 + VarintSize(name.size());
-  const size_t entry = header + name.size() + BytesFieldSize(value_size);
-  const size_t begin = 1 + VarintSize(entry);
+  const size_t header = 1 + internal::VarintSize(name.size());
+  const size_t entry =
+      header + name.size() + internal::BytesFieldSize(value_size);
+  const size_t begin = 1 + internal::VarintSize(entry);
   char* const field = arena.Allocate(begin + entry);
   char* to = field;
   *to++ = kAttrTag;
-  to = WriteField(WriteVarint(to, entry), 1, name);
-  *to++ = MakeTag(2, kBytesType);
-  to = WriteVarint(to, value_size);
+  to = internal::WriteField(internal::WriteVarint(to, entry), 1, name);
+  *to++ = internal::MakeTag(2, internal::kBytesType);
+  to = internal::WriteVarint(to, value_size);
   write(to);
   return AttrEntry(field, begin + entry,
                    absl::string_view(field + begin + header, name.size()), to);
 }
 inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
                                Arena& arena) {
-  const auto write = [&](char* to) { WriteBytes(to, value); };
+  const auto write = [&](char* to) { internal::WriteBytes(to, value); };
   return MakeAttrEntry(name, value.size(), write, arena);
 }
 
@@ -137,20 +139,22 @@ ABSL_ATTRIBUTE_NOINLINE inline const char* PassLongAttr(const char* p,
   uint32_t size = byte(p + 1);
   const char* at = p + 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
-    at = ReadLength(p + 1, end, &size);
+    at = internal::ReadLength(p + 1, end, &size);
     if (at == nullptr) return nullptr;
   }
   if (size < 4 || size > static_cast<size_t>(end - at)) return nullptr;
   end = at + size;
   const uint32_t name_size = byte(at + 1);
-  if (*at != MakeTag(1, kBytesType) || name_size >= 0x80) return nullptr;
+  if (*at != internal::MakeTag(1, internal::kBytesType) || name_size >= 0x80)
+    return nullptr;
   const char* const name = at + 2;
   at = name + name_size;
-  if (end - at < 2 || *at != MakeTag(2, kBytesType)) return nullptr;
+  if (end - at < 2 || *at != internal::MakeTag(2, internal::kBytesType))
+    return nullptr;
   size = byte(at + 1);
   at += 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
-    at = ReadLength(at - 1, end, &size);
+    at = internal::ReadLength(at - 1, end, &size);
     if (at == nullptr) return nullptr;
   }
   if (size != static_cast<size_t>(end - at)) return nullptr;
@@ -171,10 +175,11 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
   // Most attributes are short: their sizes take one byte each.
   const uint32_t size = byte(p + 1), name_size = byte(p + 3);
   if (ABSL_PREDICT_TRUE((size | name_size) < 0x80 &&
-                        p[2] == MakeTag(1, kBytesType) &&
+                        p[2] == internal::MakeTag(1, internal::kBytesType) &&
                         name_size + 4 <= size && size <= end - p - 2)) {
     const char* const value = p + 4 + name_size;
-    if (ABSL_PREDICT_TRUE(value[0] == MakeTag(2, kBytesType) &&
+    if (ABSL_PREDICT_TRUE(value[0] ==
+                              internal::MakeTag(2, internal::kBytesType) &&
                           byte(value + 1) == size - 4 - name_size)) {
       *attr = AttrEntry::Short(p, size + 2, name_size);
       return p + 2 + size;
@@ -191,8 +196,10 @@ class TailReader {
   bool Next() { return reader_.Next(); }
   // The whole field, including the tag.
   absl::string_view field() const { return reader_.field(); }
-  bool is_attr() const { return reader_.Is(kAttrField, kBytesType); }
-  bool is_device() const { return reader_.Is(kDeviceField, kBytesType); }
+  bool is_attr() const { return reader_.Is(kAttrField, internal::kBytesType); }
+  bool is_device() const {
+    return reader_.Is(kDeviceField, internal::kBytesType);
+  }
   // Returns the attribute, rewritten in `memory` unless it has the form of an
   // AttrEntry. The last of several names wins; several values are merged.
   AttrEntry attr(Arena& memory) const {
@@ -202,16 +209,16 @@ class TailReader {
     if (PassAttr(bytes.data(), end, &attr) != nullptr) return attr;
     absl::string_view name;
     std::string value;
-    for (WireReader part(reader_.bytes()); part.Next();) {
-      if (part.Is(1, kBytesType)) name = part.bytes();
-      if (!part.Is(2, kBytesType)) continue;
+    for (internal::WireReader part(reader_.bytes()); part.Next();) {
+      if (part.Is(1, internal::kBytesType)) name = part.bytes();
+      if (!part.Is(2, internal::kBytesType)) continue;
       value.append(part.bytes().data(), part.bytes().size());
     }
     return MakeAttrEntry(name, value, memory);
   }
 
  private:
-  WireReader reader_;
+  internal::WireReader reader_;
 };
 
 // ReadAttrs() for fields that may have any form.
@@ -258,7 +265,7 @@ void ReadAttrs(absl::string_view tail, Arena& memory, const F& f) {
   ReadAttrs(tail, memory, f, &ignored);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

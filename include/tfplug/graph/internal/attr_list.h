@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // A node's attributes, in an Arena. Up to kFew attributes are searched one by
 // one, and the last of several with the same name wins. More than kFew have
@@ -239,7 +239,7 @@ class AttrList {
   uint32_t num_used_ = 0;  // Slots in use, including erased ones.
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

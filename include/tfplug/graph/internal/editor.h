@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Edits a GraphState. Strings must live as long as the graph, unless a comment
 // states that they are copied.
@@ -347,7 +347,7 @@ class GraphEditor {
   GraphState& state_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

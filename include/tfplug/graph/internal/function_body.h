@@ -19,7 +19,7 @@
 // results become nodes of op _Retval with one input; nodes that must run for
 // their side effects become inputs of nodes of op _ControlRetval. These nodes
 // follow the body's own nodes and are not written as nodes.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Numbers of fields in FunctionDefLibrary, FunctionDef, OpDef and ArgDef.
 inline constexpr uint32_t kLibraryField = 2;
@@ -35,16 +35,16 @@ inline constexpr uint32_t kArgName = 1;
 inline absl::string_view StringField(absl::string_view message,
                                      uint32_t number) {
   absl::string_view value;
-  for (WireReader field(message); field.Next();) {
-    if (field.Is(number, kBytesType)) value = field.bytes();
+  for (internal::WireReader field(message); field.Next();) {
+    if (field.Is(number, internal::kBytesType)) value = field.bytes();
   }
   return value;
 }
 
 inline absl::string_view FunctionDefName(absl::string_view function_def) {
   absl::string_view name;
-  for (WireReader field(function_def); field.Next();) {
-    if (!field.Is(kSignatureField, kBytesType)) continue;
+  for (internal::WireReader field(function_def); field.Next();) {
+    if (!field.Is(kSignatureField, internal::kBytesType)) continue;
     const absl::string_view part = StringField(field.bytes(), kOpDefName);
     if (part.data() != nullptr) name = part;
   }
@@ -78,16 +78,16 @@ inline absl::Status GraphState::ParseFunction(absl::string_view function_def) {
   ports_.Clear();
   absl::Status status = Index(function_def);
   if (!status.ok()) return status;
-  for (WireReader field(function_def); field.Next();) {
-    if (!field.Is(kSignatureField, kBytesType)) continue;
-    for (WireReader part(field.bytes()); part.Next();) {
-      if (!part.Is(kOpDefInput, kBytesType)) continue;
+  for (internal::WireReader field(function_def); field.Next();) {
+    if (!field.Is(kSignatureField, internal::kBytesType)) continue;
+    for (internal::WireReader part(field.bytes()); part.Next();) {
+      if (!part.Is(kOpDefInput, internal::kBytesType)) continue;
       AddBoundary(StringField(part.bytes(), kArgName), "_Arg");
     }
   }
-  for (WireReader field(function_def); field.Next();) {
-    const bool is_control = field.Is(kControlResultField, kBytesType);
-    if (!is_control && !field.Is(kResultField, kBytesType)) continue;
+  for (internal::WireReader field(function_def); field.Next();) {
+    const bool is_control = field.Is(kControlResultField, internal::kBytesType);
+    if (!is_control && !field.Is(kResultField, internal::kBytesType)) continue;
     const auto begin = field.field().data() - function_def.data();
     AddResult(field.bytes(),
               {static_cast<uint32_t>(begin),
@@ -97,7 +97,7 @@ inline absl::Status GraphState::ParseFunction(absl::string_view function_def) {
   return absl::OkStatus();
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -21,7 +21,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // A node whose fields are not in the usual order, and a copy of its bytes in
 // that order.
@@ -191,7 +191,8 @@ struct GraphIndex {
     base = bytes.data();
     names.Clear(base);
     const char* const end = base + bytes.size();
-    const char node_tag = static_cast<char>(MakeTag(node_field, kBytesType));
+    const char node_tag =
+        static_cast<char>(internal::MakeTag(node_field, internal::kBytesType));
     uint32_t n = 0, first_edge = 0;
     InputSink<kIsHashed> inputs(edges, hashes, base);
     const HashKey& key = ProcessHashKey();
@@ -200,16 +201,17 @@ struct GraphIndex {
       const char* const begin = p;
       uint32_t size = 0;
       if (ABSL_PREDICT_TRUE(*p == node_tag)) {
-        p = ReadLength(p + 1, end, &size);
+        p = internal::ReadLength(p + 1, end, &size);
       } else {
         uint32_t tag = 0;
-        p = ReadTag(p, end, &tag);
-        if (p != nullptr && tag != MakeTag(node_field, kBytesType)) {
-          p = SkipValue(p, end, tag);
+        p = internal::ReadTag(p, end, &tag);
+        if (p != nullptr &&
+            tag != internal::MakeTag(node_field, internal::kBytesType)) {
+          p = internal::SkipValue(p, end, tag);
           if (p == nullptr) return Malformed(begin);
           continue;
         }
-        if (p != nullptr) p = ReadLength(p, end, &size);
+        if (p != nullptr) p = internal::ReadLength(p, end, &size);
       }
       if (ABSL_PREDICT_FALSE(p == nullptr)) return Malformed(begin);
       const char* const fields = p;
@@ -289,7 +291,7 @@ struct GraphIndex {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

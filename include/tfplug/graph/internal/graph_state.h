@@ -25,7 +25,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // The data of a graph: the index of its bytes, the tables that are built from
 // the index on demand (graph_tables.h), and the edits. Nodes are identified by
@@ -404,7 +404,7 @@ inline AttrList GraphState::attrs(uint32_t n) {
   return attrs;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
 
 // Parses a GraphState, and builds its tables of names, edges and uses from the
 // index when they are first needed.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 inline void GraphState::Clear() {
   bytes_ = {};
@@ -265,7 +265,7 @@ inline void GraphState::BuildUses() {
   uses_.BuildLists(index_.records, size(), num_parsed_, edges_, added_edges_);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

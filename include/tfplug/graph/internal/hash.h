@@ -20,7 +20,7 @@
 
 // Hash tables of names. The hash depends on a random key per process, so that
 // nobody can craft a graph in which all names collide.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 __extension__ typedef unsigned __int128 Uint128;
 inline uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
@@ -218,7 +218,7 @@ class HashTable {
   size_t bytes() const { return slots_.size() * sizeof(uint64_t); }
 
   void Prefetch(uint64_t hash) const {
-    internal::Prefetch(&slots_[hash & mask_]);
+    graph_internal::Prefetch(&slots_[hash & mask_]);
   }
   // Returns the first index with this hash for which is_it(index) is true, or
   // kNone.
@@ -239,7 +239,7 @@ class HashTable {
         : slots_(table.slots_.data()), mask_(table.mask_) {}
 
     void Prefetch(uint64_t hash) const {
-      internal::Prefetch(&slots_[hash & mask_]);
+      graph_internal::Prefetch(&slots_[hash & mask_]);
     }
     template <class F>
     ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t Find(uint64_t hash,
@@ -292,7 +292,7 @@ class HashTable {
   bool is_exact_ = true;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

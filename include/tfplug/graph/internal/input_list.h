@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 inline constexpr uint32_t kNoEdge = 0xffffffff;
 
@@ -126,7 +126,7 @@ class InputList {
   ArenaList<uint32_t>* removed_ = nullptr;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -23,7 +23,7 @@
 
 // Memory for a graph's tables. It is not released when the graph is cleared,
 // but reused for the next graph.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Allocations of at least half a huge page request huge pages, which reduce
 // page faults and make lookups faster.
@@ -228,7 +228,7 @@ class ArenaList {
   uint32_t capacity_ = 0;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 #pragma GCC visibility push(hidden)
 
 // Finds the fields of a serialized NodeDef.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Numbers and tags of NodeDef's fields.
 inline constexpr uint32_t kNameField = 1;
@@ -22,11 +22,16 @@ inline constexpr uint32_t kOpField = 2;
 inline constexpr uint32_t kInputField = 3;
 inline constexpr uint32_t kDeviceField = 4;
 inline constexpr uint32_t kAttrField = 5;
-inline constexpr char kNameTag = MakeTag(kNameField, kBytesType);
-inline constexpr char kOpTag = MakeTag(kOpField, kBytesType);
-inline constexpr char kInputTag = MakeTag(kInputField, kBytesType);
-inline constexpr char kDeviceTag = MakeTag(kDeviceField, kBytesType);
-inline constexpr char kAttrTag = MakeTag(kAttrField, kBytesType);
+inline constexpr char kNameTag =
+    internal::MakeTag(kNameField, internal::kBytesType);
+inline constexpr char kOpTag =
+    internal::MakeTag(kOpField, internal::kBytesType);
+inline constexpr char kInputTag =
+    internal::MakeTag(kInputField, internal::kBytesType);
+inline constexpr char kDeviceTag =
+    internal::MakeTag(kDeviceField, internal::kBytesType);
+inline constexpr char kAttrTag =
+    internal::MakeTag(kAttrField, internal::kBytesType);
 
 // The parts of a NodeDef, in their usual order: name, op, inputs, and the tail
 // with the device, the attributes and all other fields.
@@ -47,7 +52,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
   uint32_t size = static_cast<unsigned char>(p[1]);
   p += 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
-    p = ReadLength(p - 1, end, &size);
+    p = internal::ReadLength(p - 1, end, &size);
     if (p == nullptr) return nullptr;
   }
   *bytes = absl::string_view(p, size);
@@ -67,7 +72,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
     uint32_t size = static_cast<unsigned char>(p[1]);
     p += 2;
     if (ABSL_PREDICT_FALSE(size >= 0x80)) {
-      p = ReadLength(field + 1, end, &size);
+      p = internal::ReadLength(field + 1, end, &size);
       if (p == nullptr) return field;
     }
     f(absl::string_view(p, size));
@@ -81,9 +86,11 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
 inline bool PassOthers(const char* p, const char* end) {
   while (p < end) {
     uint32_t tag = 0;
-    if ((p = ReadTag(p, end, &tag)) == nullptr) return false;
-    if (tag >> 3 <= kDeviceField && (tag & 7) == kBytesType) return false;
-    if ((p = SkipValue(p, end, tag, kMaxWireDepth - 1)) == nullptr) {
+    if ((p = internal::ReadTag(p, end, &tag)) == nullptr) return false;
+    if (tag >> 3 <= kDeviceField && (tag & 7) == internal::kBytesType)
+      return false;
+    if ((p = internal::SkipValue(p, end, tag, internal::kMaxWireDepth - 1)) ==
+        nullptr) {
       return false;
     }
   }
@@ -119,7 +126,7 @@ inline absl::string_view ReadInput(const char** p) {
   uint32_t size = static_cast<unsigned char>((*p)[1]);
   const char* begin = *p + 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
-    begin = ReadLength(*p + 1, *p + INT32_MAX, &size);
+    begin = internal::ReadLength(*p + 1, *p + INT32_MAX, &size);
   }
   *p = begin + size;
   return absl::string_view(begin, size);
@@ -131,46 +138,47 @@ inline absl::string_view ReadInput(const char** p) {
 inline absl::string_view Reorder(absl::string_view node, Arena& memory) {
   absl::string_view last[kDeviceField + 1];
   size_t size = 0;
-  WireReader counted(node);
+  internal::WireReader counted(node);
   while (counted.Next()) {
     const int number = counted.number();
     const bool is_known = number <= static_cast<int>(kDeviceField) &&
-                          counted.type() == kBytesType;
+                          counted.type() == internal::kBytesType;
     if (is_known && number != kInputField) {
       last[number] = counted.bytes();
     } else if (is_known) {
-      size += BytesFieldSize(counted.bytes().size());
+      size += internal::BytesFieldSize(counted.bytes().size());
     } else {
       size += counted.field().size();
     }
   }
   if (!counted.ok()) return {};
-  for (absl::string_view value : last) size += BytesFieldSize(value.size());
+  for (absl::string_view value : last)
+    size += internal::BytesFieldSize(value.size());
   char* const begin = memory.Allocate(size);
   char* to = begin;
   const auto write_last = [&](uint32_t number) {
     if (last[number].data() != nullptr) {
-      to = WriteField(to, number, last[number]);
+      to = internal::WriteField(to, number, last[number]);
     }
   };
   write_last(kNameField);
   write_last(kOpField);
-  for (WireReader field(node); field.Next();) {
-    if (field.Is(kInputField, kBytesType)) {
-      to = WriteField(to, kInputField, field.bytes());
+  for (internal::WireReader field(node); field.Next();) {
+    if (field.Is(kInputField, internal::kBytesType)) {
+      to = internal::WriteField(to, kInputField, field.bytes());
     }
   }
   write_last(kDeviceField);
-  for (WireReader field(node); field.Next();) {
+  for (internal::WireReader field(node); field.Next();) {
     if (field.number() > static_cast<int>(kDeviceField) ||
-        field.type() != kBytesType) {
-      to = WriteBytes(to, field.field());
+        field.type() != internal::kBytesType) {
+      to = internal::WriteBytes(to, field.field());
     }
   }
   return absl::string_view(begin, static_cast<size_t>(to - begin));
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 inline constexpr uint32_t kNoNode = HashTable::kNone;
 
@@ -212,7 +212,7 @@ class NodeNames {
   const HashKey& key_ = ProcessHashKey();
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

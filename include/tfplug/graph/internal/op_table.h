@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // An op's name as two words: the name itself, padded with zeros, if it has at
 // most 16 characters, as most names do; otherwise a hash of the name.
@@ -168,7 +168,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline uint32_t FindOp(const Array<uint32_t>& ops,
   return n;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

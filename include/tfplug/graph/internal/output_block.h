@@ -20,7 +20,7 @@
 // TensorFlow releases it after parsing the graph, and soon optimizes another
 // graph of about the same size. One block per process is cached for reuse,
 // because its pages are already faulted in.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 class OutputBlock {
  public:
@@ -93,7 +93,7 @@ class OutputBlock {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

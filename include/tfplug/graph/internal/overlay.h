@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // The edits of a node. Parts that are not edited are taken from `input_bytes`
 // and `tail`, which are ranges of the node's bytes (see NodeFields).
@@ -71,7 +71,7 @@ class Overlay {
   }
   // Prefetches the memory that Find() reads.
   void Prefetch(uint32_t node) const {
-    if (node < edit_of_.size()) internal::Prefetch(&edit_of_[node]);
+    if (node < edit_of_.size()) graph_internal::Prefetch(&edit_of_[node]);
   }
   NodeEdit* Find(uint32_t node) {
     return const_cast<NodeEdit*>(std::as_const(*this).Find(node));
@@ -130,7 +130,7 @@ class Overlay {
   Array<Patch> patches_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -24,7 +24,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // The factory of a pass, and the name of its class for error messages.
 struct PassEntry {
@@ -54,11 +54,12 @@ class Pipeline {
     if (!graph.ok()) return graph.status();
     const PassContext context(device_type_, graph_def, item);
     for (size_t i = 0; i < passes_.size(); ++i) {
-      HostRecord record(Activity::kGraphPass, entries_[i].name);
+      internal::HostRecord record(internal::Activity::kGraphPass,
+                                  entries_[i].name);
       if (record) record->values[0] = static_cast<uint64_t>(graph->num_nodes());
       const absl::Status status = RunOne(*passes_[i], *graph, context);
       if (record) record->values[1] = static_cast<uint64_t>(graph->num_nodes());
-      if (!status.ok()) return Annotate(status, entries_[i].name);
+      if (!status.ok()) return internal::Annotate(status, entries_[i].name);
     }
     if (!graph->changed()) {
       return absl::AbortedError("no pass changed the graph");
@@ -73,7 +74,7 @@ class Pipeline {
       std::unique_ptr<GraphPass> pass;
       TFPLUG_INTERNAL_TRY { pass = entry.make(); }
       TFPLUG_INTERNAL_CATCH_ALL {
-        return Annotate(CurrentException(), entry.name);
+        return internal::Annotate(internal::CurrentException(), entry.name);
       }
       passes_.push_back(std::move(pass));
     }
@@ -86,7 +87,7 @@ class Pipeline {
     TFPLUG_INTERNAL_TRY {
       if (auto s = pass.Run(graph, context); !s.ok()) return NotAborted(s);
     }
-    TFPLUG_INTERNAL_CATCH_ALL { return CurrentException(); }
+    TFPLUG_INTERNAL_CATCH_ALL { return internal::CurrentException(); }
     if (!context.status().ok()) return context.status();
     if (!graph.changed()) return graph.status();
     if (auto s = graph.Check(); !s.ok()) return s;
@@ -122,11 +123,11 @@ class Pipeline {
   // `names`; null data if there is none.
   static absl::string_view FindAny(absl::string_view graph_def,
                                    const std::set<absl::string_view>& names) {
-    for (WireReader graph(graph_def); graph.Next();) {
-      if (!graph.Is(1, kBytesType)) continue;
+    for (internal::WireReader graph(graph_def); graph.Next();) {
+      if (!graph.Is(1, internal::kBytesType)) continue;
       absl::string_view name("", 0);
-      for (WireReader node(graph.bytes()); node.Next();) {
-        if (node.Is(kNameField, kBytesType)) name = node.bytes();
+      for (internal::WireReader node(graph.bytes()); node.Next();) {
+        if (node.Is(kNameField, internal::kBytesType)) name = node.bytes();
       }
       if (names.count(name) > 0) return name;
     }
@@ -155,7 +156,7 @@ class Pipeline {
   GraphWorkspace workspace_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 // Loads the data that a pass reads and edits around a node before a loop
 // reaches it, so that following inputs does not wait for memory. For loops over
 // the nodes of a graph that exceeds the processor's caches.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Prefetches the data of one node and of nodes that it takes inputs from.
 class NodePrefetch {
@@ -158,7 +158,7 @@ class OpPrefetch : NodePrefetch {
   uint32_t end_ = kSize;       // The end of the ring, modulo kSize.
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

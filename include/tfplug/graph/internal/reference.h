@@ -14,7 +14,7 @@
 #pragma GCC visibility push(hidden)
 
 // The texts by which a node refers to its inputs.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 inline constexpr int32_t kControlPort = -1;
 
@@ -93,7 +93,7 @@ inline Reference ParseBodyReference(absl::string_view text, OpTable& ports) {
   return {text.substr(0, colon), static_cast<int32_t>(port + 1)};
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

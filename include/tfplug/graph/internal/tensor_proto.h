@@ -19,10 +19,11 @@
 // The typed fields of a serialized tensorflow.TensorProto (float_val, int_val,
 // ...). They may hold fewer elements than the shape has; the last one is then
 // repeated.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 inline PartialShape TensorShapeOf(absl::string_view tensor_proto) {
-  return ParseShape(MessageField(tensor_proto, 2).value_or(""));
+  return internal::ParseShape(
+      internal::MessageField(tensor_proto, 2).value_or(""));
 }
 
 // The field with the elements of a type, and their encoding.
@@ -75,26 +76,27 @@ inline bool ReadElements(absl::string_view tensor_proto, DataType dtype,
     // All hosts that TensorFlow supports are little-endian.
     elements.append(reinterpret_cast<const char*>(&value), DataTypeSize(dtype));
   };
-  for (WireReader field(tensor_proto); field.Next();) {
+  for (internal::WireReader field(tensor_proto); field.Next();) {
     if (field.number() != static_cast<int>(typed.field)) continue;
     const absl::string_view bytes = field.bytes();
-    const bool is_packed = field.type() == kBytesType;
+    const bool is_packed = field.type() == internal::kBytesType;
     if (typed.form == Form::kBytes) {
       if (is_packed) elements.assign(bytes.data(), bytes.size());
     } else if (typed.form != Form::kVarint) {
-      const WireType type =
-          typed.form == Form::kFixed32 ? kFixed32Type : kFixed64Type;
+      const internal::WireType type = typed.form == Form::kFixed32
+                                          ? internal::kFixed32Type
+                                          : internal::kFixed64Type;
       if (is_packed || field.type() == type) {
         elements.append(bytes.data(), bytes.size());
       }
-    } else if (field.type() == kVarintType) {
+    } else if (field.type() == internal::kVarintType) {
       append(field.varint());
     } else if (is_packed) {
       const char* p = bytes.data();
       const char* const end = p + bytes.size();
       while (p != end) {
         uint64_t value;
-        p = ReadVarint(p, end, &value);
+        p = internal::ReadVarint(p, end, &value);
         if (p == nullptr) return false;
         append(value);
       }
@@ -109,10 +111,10 @@ inline void AppendRepeatingTensor(std::string& to, DataType dtype,
                                   const Shape& shape,
                                   absl::string_view elements) {
   const ElementsField typed = ElementsFieldOf(dtype);
-  AppendField(to, 1, static_cast<uint64_t>(dtype));
+  internal::AppendField(to, 1, static_cast<uint64_t>(dtype));
   AppendNested(to, 2, [&] { AppendShape(to, shape); });
   if (typed.form != ElementsField::Form::kVarint) {
-    return AppendField(to, static_cast<int>(typed.field), elements);
+    return internal::AppendField(to, static_cast<int>(typed.field), elements);
   }
   const size_t size = DataTypeSize(dtype);
   bool is_signed = false;
@@ -128,12 +130,12 @@ inline void AppendRepeatingTensor(std::string& to, DataType dtype,
       if (is_signed && (value >> (8 * size - 1)) != 0) {
         value |= ~uint64_t{0} << 8 * size;
       }
-      AppendVarint(to, value);
+      internal::AppendVarint(to, value);
     }
   });
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // Sorts a graph's nodes so that each follows the sources of its inputs. The
 // edge from NextIteration to Merge, which closes a while loop, is ignored.
@@ -164,7 +164,7 @@ class TopologicalSort {
   Array<uint32_t>& order_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // The user of an edge that was added to the parsed ones, and the edge's slot in
 // the user's InputList.
@@ -77,8 +77,8 @@ class UseLists {
 
   // Prefetches the memory that count() and Add() read.
   void Prefetch(uint32_t node) const {
-    if (node < counts_.size()) internal::Prefetch(&counts_[node]);
-    if (node < heads_.size()) internal::Prefetch(&heads_[node]);
+    if (node < counts_.size()) graph_internal::Prefetch(&counts_[node]);
+    if (node < heads_.size()) graph_internal::Prefetch(&heads_[node]);
   }
   // The number of edges from `node`.
   uint32_t count(uint32_t node) const { return counts_[node]; }
@@ -208,7 +208,7 @@ class UseLists {
   Array<Chain> heads_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 
 // Serializes an edited graph; unedited ranges are copied as they are.
-namespace tfplug::internal {
+namespace tfplug::graph_internal {
 
 // The text of an input that comes from a node: "name", "name:port" or "^name".
 class InputText {
@@ -49,9 +49,9 @@ class InputText {
   }
   char* Write(char* to) const {
     if (is_control_) *to++ = '^';
-    to = WriteBytes(to, name_);
+    to = internal::WriteBytes(to, name_);
     if (has_port_) *to++ = ':';
-    return WriteBytes(to, port_);
+    return internal::WriteBytes(to, port_);
   }
   std::string ToString() const {
     std::string text(size(), '\0');
@@ -87,22 +87,24 @@ class NodeWriter {
  private:
   struct Count {
     void Field(uint32_t, absl::string_view value) {
-      size += BytesFieldSize(value.size());
+      size += internal::BytesFieldSize(value.size());
     }
-    void Input(const InputText& text) { size += BytesFieldSize(text.size()); }
+    void Input(const InputText& text) {
+      size += internal::BytesFieldSize(text.size());
+    }
     void Raw(absl::string_view bytes) { size += bytes.size(); }
     void Attrs(const AttrList& attrs) { size += attrs.byte_size(); }
     size_t size = 0;
   };
   struct Copy {
     void Field(uint32_t number, absl::string_view value) {
-      to = WriteField(to, number, value);
+      to = internal::WriteField(to, number, value);
     }
     void Input(const InputText& text) {
       *to++ = kInputTag;
-      to = text.Write(WriteVarint(to, text.size()));
+      to = text.Write(internal::WriteVarint(to, text.size()));
     }
-    void Raw(absl::string_view bytes) { to = WriteBytes(to, bytes); }
+    void Raw(absl::string_view bytes) { to = internal::WriteBytes(to, bytes); }
     // Copies adjacent bytes, such as attributes of one node, at once.
     void Attrs(const AttrList& attrs) {
       for (const AttrEntry* attr = attrs.begin(); attr < attrs.end();) {
@@ -195,7 +197,7 @@ class GraphWriter {
       NodeEdit& edit = *overlay_.Find(n);
       CacheTexts(edit.inputs);
       edit.size = NodeWriter(state_, n, edit).Size();
-      size += BytesFieldSize(edit.size);
+      size += internal::BytesFieldSize(edit.size);
     });
     state_.set_byte_size(size);
     return size;
@@ -208,13 +210,14 @@ class GraphWriter {
     const Patch* patch = overlay_.patches().begin();
     size_t done = 0;  // The number of `bytes` that are written or skipped.
     const auto copy = [&](size_t end) {
-      to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
+      to = internal::WriteBytes(
+          to, absl::string_view(bytes.data() + done, end - done));
       done = end;
     };
     const auto copy_patched = [&](size_t end) {
       for (; patch != overlay_.patches().end() && patch->begin < end; ++patch) {
         copy(patch->begin);
-        to = WriteBytes(to, patch->bytes);
+        to = internal::WriteBytes(to, patch->bytes);
         done += patch->size;
       }
       copy(end);
@@ -252,13 +255,15 @@ class GraphWriter {
   }
   char* WriteNode(char* to, uint32_t n) {
     const NodeEdit& edit = *overlay_.Find(n);
-    to = WriteVarint(to, MakeTag(state_.node_field(), kBytesType));
-    return NodeWriter(state_, n, edit).Write(WriteVarint(to, edit.size));
+    to = internal::WriteVarint(
+        to, internal::MakeTag(state_.node_field(), internal::kBytesType));
+    return NodeWriter(state_, n, edit)
+        .Write(internal::WriteVarint(to, edit.size));
   }
   // Adds a patch for the entry of a result whose source has changed.
   void AddPatch(const GraphState::Result& result, const NodeEdit& edit) {
     const ByteRange field = result.field;
-    WireReader reader(
+    internal::WireReader reader(
         absl::string_view(state_.bytes().data() + field.begin, field.size));
     reader.Next();
     std::string text;
@@ -272,9 +277,9 @@ class GraphWriter {
       break;
     }
     std::string entry, bytes;
-    AppendField(entry, 1, state_.name(result.node));
-    AppendField(entry, 2, text);
-    AppendField(bytes, reader.number(), entry);
+    internal::AppendField(entry, 1, state_.name(result.node));
+    internal::AppendField(entry, 2, text);
+    internal::AppendField(bytes, reader.number(), entry);
     overlay_.patches().PushBack({field.begin, field.size, state_.Keep(bytes)});
   }
   size_t EndOfNodes() const {
@@ -287,7 +292,7 @@ class GraphWriter {
   Overlay& overlay_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 

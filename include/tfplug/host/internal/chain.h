@@ -14,7 +14,7 @@
 // HostLoops::chain: a block of values stays in the processor's registers while
 // all steps are applied to it. A loop for each step would store every value and
 // load it again. Included several times under other names, as code.h.
-namespace tfplug::internal {
+namespace tfplug::host_internal {
 
 // The widest vectors of floats of the instruction set. Blocks of narrow ones
 // take longer than loops for each step.
@@ -125,7 +125,7 @@ inline constexpr decltype(HostLoops::chain) kHostChain = nullptr;
 inline constexpr decltype(HostLoops::chain) kHostChain = &HostChain;
 #endif
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host_internal
 
 #pragma GCC visibility pop
 

@@ -20,7 +20,7 @@
 // HostLoops as plain loops, which compilers vectorize. To compile them for
 // another instruction set, include this file with `tfplug` defined as another
 // name: the linker merges equal functions of equal names.
-namespace tfplug::internal {
+namespace tfplug::host_internal {
 
 // y[i] = condition[i] ? u[i] : v[i], without branches.
 template <class Bits>
@@ -44,9 +44,9 @@ void EachInRows(int64_t rows, int64_t n, T* y, const T* a, const HostRows& b,
   const T* row = static_cast<const T*>(b.data);
   for (int64_t r = 0; r < rows; ++r, y += n, a += n, row += b.row_stride) {
     if (b.stride == 0) {
-      Each(n, y, a, [f, value = *row](T u) { return f(u, value); });
+      ir::Each(n, y, a, [f, value = *row](T u) { return f(u, value); });
     } else {
-      Each(n, y, a, row, f);
+      ir::Each(n, y, a, row, f);
     }
   }
 }
@@ -71,9 +71,9 @@ void ComputeRows(Opcode opcode, bool swapped, int64_t rows, int64_t n, T* y,
     case Opcode::kDiv:
       return each([](T u, T v) { return u / v; });
     case Opcode::kMax:
-      return each([](T u, T v) { return MaxOf(u, v); });
+      return each([](T u, T v) { return ir::MaxOf(u, v); });
     default:
-      return each([](T u, T v) { return MinOf(u, v); });
+      return each([](T u, T v) { return ir::MinOf(u, v); });
   }
 }
 
@@ -180,26 +180,26 @@ inline void HostCompute(int opcode_number, int type_number, int from, int64_t n,
     for (int64_t i = 0; i < n; ++i) to[i] = (0u - flags[i]) & kOne;
     return;
   }
-  const OpcodeInfo info = InfoOf(opcode);
-  VisitComputed(static_cast<DataType>(from), [&](auto tag) {
+  const ir::OpcodeInfo info = ir::InfoOf(opcode);
+  ir::VisitComputed(static_cast<DataType>(from), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const x = static_cast<const T*>(a);
     const T* const z = static_cast<const T*>(b);
     if (opcode == Opcode::kCast) {
-      return VisitStored(type, [&](auto to) {
+      return ir::VisitStored(type, [&](auto to) {
         using To = typename decltype(to)::type;
-        using C = Computed<To>;
-        Each(n, static_cast<C*>(y), x,
-             [](T v) { return static_cast<C>(Convert<To>(v)); });
+        using C = ir::Computed<To>;
+        ir::Each(n, static_cast<C*>(y), x,
+                 [](T v) { return static_cast<C>(ir::Convert<To>(v)); });
       });
     }
     if (info.gives_bool) {
-      return ComputeComparison(opcode, n, static_cast<bool*>(y), x, z);
+      return ir::ComputeComparison(opcode, n, static_cast<bool*>(y), x, z);
     }
     if (info.arity == 2) {
-      return ComputeBinary(opcode, n, static_cast<T*>(y), x, z);
+      return ir::ComputeBinary(opcode, n, static_cast<T*>(y), x, z);
     }
-    ComputeUnary(opcode, n, static_cast<T*>(y), x);
+    ir::ComputeUnary(opcode, n, static_cast<T*>(y), x);
   });
 }
 
@@ -248,7 +248,7 @@ void ConvertRows(int64_t rows, int64_t n, const From* x, int64_t x_row,
       rows = 1;
     }
     for (int64_t r = 0; r < rows; ++r) {
-      Each(n, y + r * y_row, x + r * x_row, convert);
+      ir::Each(n, y + r * y_row, x + r * x_row, convert);
     }
     return;
   }
@@ -273,9 +273,9 @@ void ConvertRows(int64_t rows, int64_t n, const From* x, int64_t x_row,
 
 inline void HostLoad(int type, int64_t rows, int64_t n, const HostRows& x,
                      void* y) {
-  VisitStored(static_cast<DataType>(type), [&](auto tag) {
+  ir::VisitStored(static_cast<DataType>(type), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using C = Computed<T>;
+    using C = ir::Computed<T>;
     ConvertRows(rows, n, static_cast<const T*>(x.data), x.row_stride, x.stride,
                 static_cast<C*>(y), n, 1,
                 [](T v) { return static_cast<C>(v); });
@@ -284,13 +284,13 @@ inline void HostLoad(int type, int64_t rows, int64_t n, const HostRows& x,
 
 inline void HostStore(int from, int type, int64_t rows, int64_t n,
                       const void* x, const HostRows& y) {
-  VisitComputed(static_cast<DataType>(from), [&](auto from_tag) {
+  ir::VisitComputed(static_cast<DataType>(from), [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
-    VisitStored(static_cast<DataType>(type), [&](auto tag) {
+    ir::VisitStored(static_cast<DataType>(type), [&](auto tag) {
       using T = typename decltype(tag)::type;
       ConvertRows(rows, n, static_cast<const From*>(x), n, 1,
                   static_cast<T*>(y.data), y.row_stride, y.stride,
-                  [](From v) { return Convert<T>(v); });
+                  [](From v) { return ir::Convert<T>(v); });
     });
   });
 }
@@ -326,9 +326,9 @@ inline void HostCopy(int size, int64_t rows, int64_t n, const HostRows& x,
 inline void HostSelect(int type, int64_t rows, int64_t n, const HostRows& x,
                        const int64_t* index, int64_t axis_size,
                        int64_t axis_stride, void* y) {
-  VisitStored(static_cast<DataType>(type), [&](auto tag) {
+  ir::VisitStored(static_cast<DataType>(type), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using C = Computed<T>;
+    using C = ir::Computed<T>;
     for (int64_t r = 0; r < rows; ++r, index += n) {
       const T* const from = static_cast<const T*>(x.data) + r * x.row_stride;
       C* const to = static_cast<C*>(y) + r * n;
@@ -353,12 +353,19 @@ inline void HostSelect(int type, int64_t rows, int64_t n, const HostRows& x,
 }
 
 inline constexpr HostLoops kGenericHostLoops = {
-    &HostCompute,     &HostComputeRows, &HostCompare, kHostChain,
-    &HostLoad,        &HostStore,       &HostCopy,    &HostSelect,
-    &HostCombineRows, &HostCombineEach,
+    &HostCompute,
+    &HostComputeRows,
+    &HostCompare,
+    kHostChain,
+    &HostLoad,
+    &HostStore,
+    &HostCopy,
+    &HostSelect,
+    &host::HostCombineRows,
+    &host::HostCombineEach,
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host_internal
 
 #ifdef __clang__
 #pragma clang diagnostic pop

@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::host_internal {
 
 // A position in an operand, and the strides of the two dimensions that a tile
 // covers.
@@ -383,7 +383,7 @@ class HostEvaluator {
   Register* registers_ = stack_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host_internal
 
 #pragma GCC visibility pop
 

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::host_internal {
 
 // Where an evaluator finds or puts the value of an instruction.
 struct HostPlace {
@@ -215,7 +215,7 @@ class HostPlaces {
   absl::InlinedVector<HostPlace, 12> places_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host_internal
 
 #pragma GCC visibility pop
 

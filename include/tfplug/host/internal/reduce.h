@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::host_internal {
 
 // One Reduce. Up to kTile outputs are computed at a time, from tiles of the
 // last kept and the last reduced dimension.
@@ -182,7 +182,7 @@ class HostReducer {
   alignas(64) char totals_[kTile * 8];
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host_internal
 
 #pragma GCC visibility pop
 

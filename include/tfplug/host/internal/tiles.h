@@ -17,7 +17,7 @@
 
 // The loops over the dimensions of operands, which end in tiles of two
 // dimensions.
-namespace tfplug::internal {
+namespace tfplug::host_internal {
 
 // Walks over the elements of the dimensions [begin, end) of some operands.
 class HostOdometer {
@@ -189,7 +189,7 @@ inline bool HostCopyRows(const Expression& expression, Operands inputs,
   return true;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::host_internal
 
 #pragma GCC visibility pop
 

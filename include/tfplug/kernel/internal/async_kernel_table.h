@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Runs `kernel`, a Base, through `compute`, which takes an AsyncRun&.
 template <class Base, class Compute>
@@ -25,22 +25,23 @@ template <class Base, class Compute>
     capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops,
     Compute compute) {
   AsyncState* const state = new (std::nothrow)
-      AsyncState(c_context, Access::run_cache<Base>(kernel), done,
-                 Access::done_callback<Base>(kernel), ops);
+      AsyncState(c_context, internal::Access::run_cache<Base>(kernel), done,
+                 internal::Access::done_callback<Base>(kernel), ops);
   if (ABSL_PREDICT_FALSE(state == nullptr)) {
     KernelContext context(c_context);
     FailRun(context, absl::ResourceExhaustedError("out of host memory"), ops);
-    if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
+    if (done != nullptr)
+      internal::tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
     return;
   }
   AsyncRun run(state);
   absl::Status result;
   TFPLUG_INTERNAL_TRY { result = compute(run); }
-  TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
+  TFPLUG_INTERNAL_CATCH_ALL { result = internal::CurrentException(); }
   if (run) {
     run.Finish(result);
   } else if (!result.ok()) {
-    LogFailure("compute_async_func", result);
+    internal::LogFailure("compute_async_func", result);
   }
   state->ReturnToCaller();
 }
@@ -53,10 +54,12 @@ template <class Base>
     capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops) {
   if (kernel == nullptr) {
     FailUnconstructed(c_context, ops);
-    if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
+    if (done != nullptr)
+      internal::tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
     return;
   }
-  const ScopedLaunch launch(c_context, Access::run_cache<Base>(*kernel), ops);
+  const ScopedLaunch launch(c_context,
+                            internal::Access::run_cache<Base>(*kernel), ops);
   RunAsync(*kernel, c_context, done, ops,
            [&](AsyncRun& run) { return kernel->ComputeAsync(run); });
 }
@@ -69,7 +72,7 @@ struct AsyncKernelTable : KernelLifetime<KernelT, Base> {
                                  capi::TF_OpKernelContext* c_context,
                                  capi::TF_AsyncOpKernelDoneCallback* done) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
-    if (ABSL_PREDICT_FALSE(IsNullOrProfiled(kernel))) {
+    if (ABSL_PREDICT_FALSE(internal::IsNullOrProfiled(kernel))) {
       return ProfileRunAsync<Base>(static_cast<KernelT*>(kernel), c_context,
                                    done, kOps);
     }
@@ -90,7 +93,7 @@ struct AsyncKernelTable : KernelLifetime<KernelT, Base> {
       &KernelLifetime<KernelT, Base>::delete_func, &compute_async_func};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // What becomes of TensorFlow's done callback, the address of a
 // std::function<void()>, when compute_async_func returns before the run ends.
@@ -31,7 +31,7 @@ enum class DoneCallback : uint8_t {
   // Unknown: compute_async_func waits for the end of the run.
   kWait,
 };
-inline DoneCallback DoneCallbackOf(Release release) {
+inline DoneCallback DoneCallbackOf(internal::Release release) {
   if (release.major != 2) return DoneCallback::kWait;
   if (release.minor == 22 || release.minor == 23) return DoneCallback::kKeep;
 #if defined(__GLIBCXX__)
@@ -73,7 +73,7 @@ class AsyncState {
       progress_.store(kFinished);
       waiter_->finished.notify_one();
     } else if (!progress_.compare_exchange_strong(expected, kFinished)) {
-      tensorflow.TF_RunAsyncOpKernelDoneCallback(
+      internal::tensorflow.TF_RunAsyncOpKernelDoneCallback(
           callback_ == DoneCallback::kKeep
               ? done_
               : reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(
@@ -95,7 +95,8 @@ class AsyncState {
       Progress expected = kRunning;
       if (progress_.compare_exchange_strong(expected, kReturned)) return;
     }
-    if (done_ != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done_);
+    if (done_ != nullptr)
+      internal::tensorflow.TF_RunAsyncOpKernelDoneCallback(done_);
     delete this;
   }
 
@@ -116,7 +117,7 @@ class AsyncState {
   std::optional<Waiter> waiter_;  // Set if TensorFlow's thread has to wait.
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Reads an attribute as a T: one specialization per type, with the kind's name
 // for error messages (kKind) and the function Read. To save compile time, Read
@@ -203,7 +203,7 @@ struct AttrReader<std::vector<Tensor>> {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -22,7 +22,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Shapes. No C function returns a shape of unknown rank or a list of shapes;
 // since 2.11 the NodeDef has both. The C function, which supports only fully
@@ -40,9 +40,9 @@ struct AttrReader<PartialShape> {
     Buffer node;
     const auto value = attrs.GetValue(attr, &node);
     if (!value.ok()) return value.status();
-    const auto shape = AttrField(*value, kShapeField);
+    const auto shape = internal::AttrField(*value, internal::kShapeField);
     if (!shape.has_value()) return NodeAttrs::WrongKindError();
-    return ParseShape(*shape);
+    return internal::ParseShape(*shape);
   }
 
  private:
@@ -69,10 +69,12 @@ struct AttrReader<std::vector<PartialShape>> {
     Buffer node;
     const auto value = attrs.GetValue(attr, &node);
     if (!value.ok()) return value.status();
-    const auto list = AttrListField(*value, kShapeInListField);
+    const auto list =
+        internal::AttrListField(*value, internal::kShapeInListField);
     if (!list.has_value()) return NodeAttrs::WrongKindError();
     Dependent<Attrs, std::vector<PartialShape>> shapes;
-    for (absl::string_view shape : *list) shapes.push_back(ParseShape(shape));
+    for (absl::string_view shape : *list)
+      shapes.push_back(internal::ParseShape(shape));
     return shapes;
   }
 };
@@ -113,7 +115,7 @@ struct AttrReader<std::vector<Shape>> {
 
 // Functions. Since 2.11; only the NodeDef has lists of them.
 inline Function MakeFunction(absl::string_view name_attr_list) {
-  return {std::string(FunctionName(name_attr_list)),
+  return {std::string(internal::FunctionName(name_attr_list)),
           std::string(name_attr_list)};
 }
 template <>
@@ -125,8 +127,8 @@ struct AttrReader<Function> {
     const auto function = &CApi::TF_OpKernelConstruction_GetAttrFunction;
     if (auto status = Require(function); !status.ok()) return status;
     OwnedStatus status;
-    const Buffer buffer(
-        (tensorflow.*function)(attrs.construction(), attr, status.get()));
+    const Buffer buffer((internal::tensorflow.*function)(attrs.construction(),
+                                                         attr, status.get()));
     if (!status.ok()) return status.ToStatus();
     return MakeFunction(buffer.bytes());
   }
@@ -140,7 +142,8 @@ struct AttrReader<std::vector<Function>> {
     Buffer node;
     const auto value = attrs.GetValue(attr, &node);
     if (!value.ok()) return value.status();
-    const auto list = AttrListField(*value, kFunctionInListField);
+    const auto list =
+        internal::AttrListField(*value, internal::kFunctionInListField);
     if (!list.has_value()) return NodeAttrs::WrongKindError();
     Dependent<Attrs, std::vector<Function>> functions;
     for (absl::string_view f : *list) functions.push_back(MakeFunction(f));
@@ -148,7 +151,7 @@ struct AttrReader<std::vector<Function>> {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -21,7 +21,7 @@
 #pragma GCC visibility push(hidden)
 
 // Compares kernels with the ops of this TensorFlow before they are registered.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Adds `name` to `names`; returns false if it is already present.
 inline bool AddName(std::vector<std::string>& names, std::string name) {
@@ -59,11 +59,12 @@ inline void WarnAboutUnknownOps(const OpList& ops) {
     if (registration.is_made || ops.Has(op)) continue;
     if (!registration.def.IsEnabled()) continue;
     if (!AddName(warned, op)) continue;
-    LogWarning("TF_InitKernel",
-               ("TensorFlow has no op \"" + op +
-                "\", so its kernel cannot be used; check the spelling, or use "
-                "a typed op such as tfplug::ops::MatMul()")
-                   .c_str());
+    internal::LogWarning(
+        "TF_InitKernel",
+        ("TensorFlow has no op \"" + op +
+         "\", so its kernel cannot be used; check the spelling, or use "
+         "a typed op such as tfplug::ops::MatMul()")
+            .c_str());
   }
 }
 
@@ -116,18 +117,19 @@ inline void RemoveTypesThatOpsForbid(KernelRegistration& registration,
       if (other == type) return false;
     }
     if (!registration.is_made) {
-      LogWarning("TF_InitKernel",
-                 ("TensorFlow's op " + op + " does not allow " +
-                  DataTypeName(type) + " for " + attr +
-                  ", so its kernel is left out for that type; remove the "
-                  "type unless other releases allow it")
-                     .c_str());
+      internal::LogWarning(
+          "TF_InitKernel",
+          ("TensorFlow's op " + op + " does not allow " + DataTypeName(type) +
+           " for " + attr +
+           ", so its kernel is left out for that type; remove the "
+           "type unless other releases allow it")
+              .c_str());
     }
     return true;
   });
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

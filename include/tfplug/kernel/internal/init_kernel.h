@@ -25,7 +25,7 @@
 
 // TF_InitKernel: registers the library's kernels with TensorFlow. Every file
 // that registers a kernel compiles this header, so it has few templates.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // One combination of the types that a kernel's constraints allow, with one type
 // for each constrained attribute. `index` selects the combination.
@@ -77,7 +77,8 @@ class KernelBuilder {
   KernelBuilder(const KernelBuilder&) = delete;
   KernelBuilder& operator=(const KernelBuilder&) = delete;
   ~KernelBuilder() {
-    if (builder_ != nullptr) tensorflow.TF_DeleteKernelBuilder(builder_);
+    if (builder_ != nullptr)
+      internal::tensorflow.TF_DeleteKernelBuilder(builder_);
   }
 
   // Where TensorFlow has no asynchronous kernels, an asynchronous kernel
@@ -91,13 +92,14 @@ class KernelBuilder {
           "device; write KernelDef(...).Device(\"TYPE\")");
     }
     const char* const op = registration.def.op().c_str();
-    const bool is_async = functions.compute_async_func != nullptr &&
-                          tensorflow.TF_NewAsyncKernelBuilder != nullptr;
+    const bool is_async =
+        functions.compute_async_func != nullptr &&
+        internal::tensorflow.TF_NewAsyncKernelBuilder != nullptr;
     builder_ = is_async
-                   ? tensorflow.TF_NewAsyncKernelBuilder(
+                   ? internal::tensorflow.TF_NewAsyncKernelBuilder(
                          op, device_type.c_str(), functions.create_func,
                          functions.compute_async_func, functions.delete_func)
-                   : tensorflow.TF_NewKernelBuilder(
+                   : internal::tensorflow.TF_NewKernelBuilder(
                          op, device_type.c_str(), functions.create_func,
                          functions.compute_func, functions.delete_func);
     if (builder_ != nullptr) return absl::OkStatus();
@@ -126,7 +128,7 @@ inline absl::Status RegisterWithKernelDef(
   }
   OwnedStatus status;
   // Ownership of the builder passes to TensorFlow.
-  tensorflow.TF_RegisterKernelBuilderWithKernelDef(
+  internal::tensorflow.TF_RegisterKernelBuilderWithKernelDef(
       kernel_def.c_str(), registration.def.op().c_str(), builder.release(),
       status.get());
   return status.ToStatus();
@@ -142,25 +144,28 @@ inline absl::Status RegisterCombination(const TypeCombination& kernel) {
   }
   OwnedStatus status;
   kernel.ForEachType([&](const std::string& attr, DataType type) {
-    tensorflow.TF_KernelBuilder_TypeConstraint(
+    internal::tensorflow.TF_KernelBuilder_TypeConstraint(
         builder.get(), attr.c_str(), static_cast<capi::TF_DataType>(type),
         status.get());
     return status.ok();
   });
   if (!status.ok()) return status.ToStatus();
   for (const std::string& arg : def.host_memory()) {
-    tensorflow.TF_KernelBuilder_HostMemory(builder.get(), arg.c_str());
+    internal::tensorflow.TF_KernelBuilder_HostMemory(builder.get(),
+                                                     arg.c_str());
   }
   if (def.priority() != 0) {
-    tensorflow.TF_KernelBuilder_Priority(builder.get(), def.priority());
+    internal::tensorflow.TF_KernelBuilder_Priority(builder.get(),
+                                                   def.priority());
   }
   if (!def.label().empty()) {
     if (auto s = Require(&CApi::TF_KernelBuilder_Label); !s.ok()) return s;
-    tensorflow.TF_KernelBuilder_Label(builder.get(), def.label().c_str());
+    internal::tensorflow.TF_KernelBuilder_Label(builder.get(),
+                                                def.label().c_str());
   }
   // Ownership of the builder passes to TensorFlow.
-  tensorflow.TF_RegisterKernelBuilder(def.op().c_str(), builder.release(),
-                                      status.get());
+  internal::tensorflow.TF_RegisterKernelBuilder(
+      def.op().c_str(), builder.release(), status.get());
   return status.ToStatus();
 }
 
@@ -181,15 +186,17 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
     if (AddName(registered, name + "/" + priority)) continue;
     is_new[i] = false;
     all_are_new = false;
-    LogFailure(kSlot, absl::AlreadyExistsError(
-                          "this library registers two kernels for " + name +
-                          "; the second is skipped, so remove one"));
+    internal::LogFailure(kSlot,
+                         absl::AlreadyExistsError(
+                             "this library registers two kernels for " + name +
+                             "; the second is skipped, so remove one"));
   }
   const auto log_for = [&](const std::string& name, const absl::Status& s) {
-    if (!s.ok()) LogFailure(kSlot, Annotate(s, name.c_str()));
+    if (!s.ok())
+      internal::LogFailure(kSlot, internal::Annotate(s, name.c_str()));
   };
   if (all_are_new &&
-      tensorflow.TF_RegisterKernelBuilderWithKernelDef != nullptr) {
+      internal::tensorflow.TF_RegisterKernelBuilderWithKernelDef != nullptr) {
     log_for(registration.def.op(),
             RegisterWithKernelDef(registration, device_type));
     return;
@@ -210,11 +217,11 @@ inline void (*init_ops)() = nullptr;
 // functions for variables, kernels cannot update any variable, so all of them
 // are wrapped.
 inline absl::Status WrapUpdatesWithoutKernel() {
-  if (registered_platform.wrap_python_updates == nullptr) {
+  if (internal::registered_platform.wrap_python_updates == nullptr) {
     return absl::OkStatus();
   }
-  const std::string device_type = registered_platform.device_type;
-  std::vector<OpAndType> kept;
+  const std::string device_type = internal::registered_platform.device_type;
+  std::vector<internal::OpAndType> kept;
   for (const KernelRegistration& registration : RegisteredKernels()) {
     const KernelDef& def = registration.def;
     if (!Has(&CApi::TF_GetInputTensorFromVariable)) break;
@@ -233,7 +240,7 @@ inline absl::Status WrapUpdatesWithoutKernel() {
       for (DataType type : constraint.types) kept.emplace_back(def.op(), type);
     }
   }
-  return registered_platform.wrap_python_updates(device_type, kept);
+  return internal::registered_platform.wrap_python_updates(device_type, kept);
 }
 
 // TF_InitKernel has no status: a kernel that cannot be registered is skipped
@@ -242,14 +249,14 @@ inline void RegisterKernels() {
   const OpList ops;
   std::vector<std::string> registered;
   for (KernelRegistration& registration : RegisteredKernels()) {
-    GuardOrLog("TF_InitKernel", [&]() -> absl::Status {
+    internal::GuardOrLog("TF_InitKernel", [&]() -> absl::Status {
       if (!registration.def.IsEnabled()) return absl::OkStatus();
       TFPLUG_RETURN_IF_ERROR(RemoveWrongNames(registration, ops));
       RemoveTypesThatOpsForbid(registration, ops);
       if (TypeCombination::Count(registration.def) == 0) {
         return absl::OkStatus();
       }
-      const char* platform_type = registered_platform.device_type;
+      const char* platform_type = internal::registered_platform.device_type;
       std::string device_type = registration.def.device_type();
       if (device_type.empty() && platform_type != nullptr) {
         device_type = platform_type;
@@ -277,26 +284,27 @@ inline void RegisterKernels() {
 }
 
 inline void InitKernels() {
-  if (!LoadTensorFlow()) {
-    return LogError("TF_InitKernel",
-                    "found no TensorFlow in this process; load the plug-in "
-                    "through TensorFlow");
+  if (!internal::LoadTensorFlow()) {
+    return internal::LogError(
+        "TF_InitKernel",
+        "found no TensorFlow in this process; load the plug-in "
+        "through TensorFlow");
   }
   if (!RegisteredKernels().empty()) RegisterKernels();
-  GuardOrLog("TF_InitKernel", &WrapUpdatesWithoutKernel);
+  internal::GuardOrLog("TF_InitKernel", &WrapUpdatesWithoutKernel);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 // RegisterKernel and RegisterOp refer to this inline function, so only
 // libraries that register a kernel or an op export it.
 extern "C" {
 __attribute__((visibility("default"))) inline void TF_InitKernel() {
   ::tfplug::internal::GuardOrLog("TF_InitKernel", [] {
-    if (::tfplug::internal::init_ops != nullptr) {
-      ::tfplug::internal::init_ops();
+    if (::tfplug::kernel_internal::init_ops != nullptr) {
+      ::tfplug::kernel_internal::init_ops();
     }
-    ::tfplug::internal::InitKernels();
+    ::tfplug::kernel_internal::InitKernels();
     return ::absl::OkStatus();
   });
 }

@@ -23,7 +23,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // All ops of this library, from all of its files.
 inline std::vector<OpDef>& RegisteredOpDefs() {
@@ -33,7 +33,7 @@ inline std::vector<OpDef>& RegisteredOpDefs() {
 
 struct OpBuilderDeleter {
   void operator()(capi::TF_OpDefinitionBuilder* builder) const {
-    tensorflow.TF_DeleteOpDefinitionBuilder(builder);
+    internal::tensorflow.TF_DeleteOpDefinitionBuilder(builder);
   }
 };
 
@@ -60,7 +60,7 @@ inline int CountOutputs(const OpDef& def) {
 // several ops share the function, it is the largest number of their outputs.
 // `declared` holds the functions whose number is already set.
 inline void DeclareOutputs(const OpDef& def, std::set<const int*>& declared) {
-  int* const limit = Access::declared_outputs(def);
+  int* const limit = internal::Access::declared_outputs(def);
   if (limit == nullptr) return;
   const int count = CountOutputs(def);
   const bool is_first = declared.insert(limit).second;
@@ -70,57 +70,59 @@ inline void DeclareOutputs(const OpDef& def, std::set<const int*>& declared) {
 inline absl::Status Register(const OpDef& def) {
   const OwnedStatus status;
   std::unique_ptr<capi::TF_OpDefinitionBuilder, OpBuilderDeleter> owned(
-      tensorflow.TF_NewOpDefinitionBuilder(def.name().c_str()));
+      internal::tensorflow.TF_NewOpDefinitionBuilder(def.name().c_str()));
   capi::TF_OpDefinitionBuilder* const builder = owned.get();
   if (builder == nullptr) {
     return absl::ResourceExhaustedError(
         "TensorFlow returned no TF_OpDefinitionBuilder");
   }
   for (const std::string& spec : def.attrs()) {
-    tensorflow.TF_OpDefinitionBuilderAddAttr(builder, spec.c_str());
+    internal::tensorflow.TF_OpDefinitionBuilderAddAttr(builder, spec.c_str());
   }
   for (const std::string& spec : def.inputs()) {
-    tensorflow.TF_OpDefinitionBuilderAddInput(builder, spec.c_str());
+    internal::tensorflow.TF_OpDefinitionBuilderAddInput(builder, spec.c_str());
   }
   for (const std::string& spec : def.outputs()) {
-    tensorflow.TF_OpDefinitionBuilderAddOutput(builder, spec.c_str());
+    internal::tensorflow.TF_OpDefinitionBuilderAddOutput(builder, spec.c_str());
   }
   // TensorFlow ignores the argument and sets the flag, so only true is passed.
   if (def.is_commutative()) {
-    tensorflow.TF_OpDefinitionBuilderSetIsCommutative(builder, true);
+    internal::tensorflow.TF_OpDefinitionBuilderSetIsCommutative(builder, true);
   }
   if (def.is_aggregate()) {
-    tensorflow.TF_OpDefinitionBuilderSetIsAggregate(builder, true);
+    internal::tensorflow.TF_OpDefinitionBuilderSetIsAggregate(builder, true);
   }
   if (def.is_stateful()) {
-    tensorflow.TF_OpDefinitionBuilderSetIsStateful(builder, true);
+    internal::tensorflow.TF_OpDefinitionBuilderSetIsStateful(builder, true);
   }
   if (def.allows_uninitialized_input()) {
-    tensorflow.TF_OpDefinitionBuilderSetAllowsUninitializedInput(builder, true);
+    internal::tensorflow.TF_OpDefinitionBuilderSetAllowsUninitializedInput(
+        builder, true);
   }
   if (def.deprecated_since() != 0) {
-    tensorflow.TF_OpDefinitionBuilderDeprecated(builder, def.deprecated_since(),
-                                                def.deprecation().c_str());
+    internal::tensorflow.TF_OpDefinitionBuilderDeprecated(
+        builder, def.deprecated_since(), def.deprecation().c_str());
   }
   // An op without a shape function fails as soon as its shapes are inferred.
-  tensorflow.TF_OpDefinitionBuilderSetShapeInferenceFunction(
-      builder, def.shape_fn() != nullptr
-                   ? def.shape_fn()
-                   : tensorflow.TF_ShapeInferenceContextSetUnknownShape);
+  internal::tensorflow.TF_OpDefinitionBuilderSetShapeInferenceFunction(
+      builder,
+      def.shape_fn() != nullptr
+          ? def.shape_fn()
+          : internal::tensorflow.TF_ShapeInferenceContextSetUnknownShape);
   // Ownership of the builder passes to TensorFlow.
-  tensorflow.TF_RegisterOpDefinition(owned.release(), status.get());
+  internal::tensorflow.TF_RegisterOpDefinition(owned.release(), status.get());
   return status.ToStatus();
 }
 
 // Registers the library's ops. An op that cannot be registered is skipped and
 // logged.
 inline void InitOps() {
-  if (RegisteredOpDefs().empty() || !LoadTensorFlow()) return;
+  if (RegisteredOpDefs().empty() || !internal::LoadTensorFlow()) return;
   const OpList registered;
   std::vector<std::string> names;
   std::set<const int*> declared;
   for (const OpDef& def : RegisteredOpDefs()) {
-    GuardOrLog("TF_InitKernel", [&] {
+    internal::GuardOrLog("TF_InitKernel", [&] {
       absl::Status status = OpDefValidator::Validate(def);
       if (status.ok() &&
           (registered.Has(def.name()) || !AddName(names, def.name()))) {
@@ -132,13 +134,14 @@ inline void InitOps() {
         DeclareOutputs(def, declared);
         status = Register(def);
       }
-      return status.ok() ? status
-                         : Annotate(status, ("op " + def.name()).c_str());
+      return status.ok()
+                 ? status
+                 : internal::Annotate(status, ("op " + def.name()).c_str());
     });
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // The functions that TF_NewKernelBuilder and TF_NewAsyncKernelBuilder take.
 // compute_async_func is null unless the kernel is asynchronous.
@@ -40,7 +40,7 @@ constexpr KernelFunctions KernelFunctionsOf() {
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

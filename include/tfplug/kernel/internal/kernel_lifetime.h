@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Stores the op of a kernel's node, which the C API does not pass to a run. A
 // class that is registered for one op needs no look at the node; `registered`
@@ -28,7 +28,8 @@ namespace tfplug::internal {
   if (!registered.empty() && registered.find(' ') == std::string::npos) {
     cache.set_op(registered.c_str());
   } else {
-    cache.set_op(InternString(construction.GetOp().value_or(registered)));
+    cache.set_op(
+        internal::InternString(construction.GetOp().value_or(registered)));
   }
 }
 
@@ -38,21 +39,21 @@ template <class KernelT, class Base>
 struct KernelLifetime {
   static void* create_func(capi::TF_OpKernelConstruction* c_construction) {
     KernelConstruction construction(c_construction);
-    Owned<KernelT> kernel;
+    internal::Owned<KernelT> kernel;
     absl::Status result;
     TFPLUG_INTERNAL_TRY {
-      kernel = Construct<KernelT>(construction);
+      kernel = internal::Construct<KernelT>(construction);
       result = kernel->KernelT::Init(construction);
       if (ABSL_PREDICT_FALSE(!result.ok())) {
         kernel.reset();
       } else {
         RememberOp(construction, RegisteredOps<KernelT>(),
-                   Access::run_cache<Base>(*kernel));
+                   internal::Access::run_cache<Base>(*kernel));
       }
     }
     TFPLUG_INTERNAL_CATCH_ALL {
-      result = CurrentException();
-      Destroy("create_func", kernel.release());
+      result = internal::CurrentException();
+      internal::Destroy("create_func", kernel.release());
     }
     if (ABSL_PREDICT_FALSE(!result.ok())) {
       FailConstruction(construction, result);
@@ -62,7 +63,7 @@ struct KernelLifetime {
   }
 
   static void delete_func(void* kernel) {
-    Destroy("delete_func", static_cast<KernelT*>(kernel));
+    internal::Destroy("delete_func", static_cast<KernelT*>(kernel));
   }
 
  private:
@@ -74,14 +75,14 @@ struct KernelLifetime {
       const std::string op = construction.GetOp().value_or("");
       const std::string node = DescribeNode(
           op.empty() ? RegisteredOps<KernelT>() : op, construction.name());
-      SetStatus(status.get(), Annotate(result, node.c_str()));
+      SetStatus(status.get(), internal::Annotate(result, node.c_str()));
     }
     TFPLUG_INTERNAL_CATCH_ALL {
-      tensorflow.TF_SetStatus(status.get(), capi::TF_RESOURCE_EXHAUSTED,
-                              "out of host memory");
+      internal::tensorflow.TF_SetStatus(
+          status.get(), capi::TF_RESOURCE_EXHAUSTED, "out of host memory");
     }
-    tensorflow.TF_OpKernelConstruction_Failure(construction.get(),
-                                               status.get());
+    internal::tensorflow.TF_OpKernelConstruction_Failure(construction.get(),
+                                                         status.get());
   }
 };
 
@@ -97,7 +98,7 @@ struct KernelLifetime {
           ops);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

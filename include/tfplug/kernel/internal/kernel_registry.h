@@ -11,7 +11,7 @@
 
 // Every file that registers a kernel compiles this header, so it has few
 // templates.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 struct KernelRegistration {
   KernelDef def;
@@ -71,7 +71,7 @@ inline KernelRegistry& RegisteredKernels() {
   return *kernels;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

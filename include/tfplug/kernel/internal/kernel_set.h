@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 using TypeAttr = std::pair<absl::string_view, DataType>;
 
@@ -29,8 +29,8 @@ bool AnyKernel(absl::string_view device_type, Visit visit,
     if (only_authors && registration.is_made) continue;
     const KernelDef& def = registration.def;
     absl::string_view type = def.device_type();
-    if (type.empty() && registered_platform.device_type != nullptr) {
-      type = absl::string_view(registered_platform.device_type);
+    if (type.empty() && internal::registered_platform.device_type != nullptr) {
+      type = absl::string_view(internal::registered_platform.device_type);
     }
     if (type == device_type && def.IsEnabled() && visit(def)) return true;
   }
@@ -99,7 +99,7 @@ class KernelSet {
   const std::string device_type_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // The C functions of KernelT. Its base class tfplug::Kernel, which refers to
 // this table, passes itself as Base.
@@ -24,18 +24,20 @@ template <class KernelT, class Base>
 struct KernelTable : KernelLifetime<KernelT, Base> {
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
-    if (ABSL_PREDICT_FALSE(IsNullOrProfiled(kernel))) {
+    if (ABSL_PREDICT_FALSE(internal::IsNullOrProfiled(kernel))) {
       return ProfileRun<Base>(static_cast<KernelT*>(kernel), c_context, kOps);
     }
     KernelT& self = *static_cast<KernelT*>(kernel);
-    KernelContext context(c_context, Access::run_cache<Base>(self));
+    KernelContext context(c_context, internal::Access::run_cache<Base>(self));
     TFPLUG_INTERNAL_TRY {
       const auto compute = [&] { return self.KernelT::Compute(context); };
-      Returned<absl::Status> returned(compute);
+      internal::Returned<absl::Status> returned(compute);
       if (HasSucceeded(context, returned.result)) return;
       FailRun(context, std::move(returned.result), kOps);
     }
-    TFPLUG_INTERNAL_CATCH_ALL { FailRun(context, CurrentException(), kOps); }
+    TFPLUG_INTERNAL_CATCH_ALL {
+      FailRun(context, internal::CurrentException(), kOps);
+    }
   }
 
   static constexpr KernelFunctions kFunctions = {
@@ -43,7 +45,7 @@ struct KernelTable : KernelLifetime<KernelT, Base> {
       &KernelLifetime<KernelT, Base>::delete_func, nullptr};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // The attributes of the node that a kernel is constructed for.
 class NodeAttrs {
@@ -29,15 +29,15 @@ class NodeAttrs {
 
   bool Has(const char* attr) const {
     OwnedStatus status;
-    return tensorflow.TF_OpKernelConstruction_HasAttr(construction_, attr,
-                                                      status.get());
+    return internal::tensorflow.TF_OpKernelConstruction_HasAttr(
+        construction_, attr, status.get());
   }
 
   absl::StatusOr<Buffer> GetNodeDef() const {
     const auto function = &CApi::TF_OpKernelConstruction_GetNodeDef;
     if (auto s = Require(function); !s.ok()) return s;
     OwnedStatus status;
-    Buffer node((tensorflow.*function)(construction_, status.get()));
+    Buffer node((internal::tensorflow.*function)(construction_, status.get()));
     if (!status.ok()) return status.ToStatus();
     return node;
   }
@@ -49,7 +49,8 @@ class NodeAttrs {
                     const char* attr, Arguments... arguments) const {
     if (auto s = Require(function); !s.ok()) return s;
     OwnedStatus status;
-    (tensorflow.*function)(construction_, attr, arguments..., status.get());
+    (internal::tensorflow.*function)(construction_, attr, arguments...,
+                                     status.get());
     return status.ToStatus();
   }
 
@@ -78,7 +79,7 @@ class NodeAttrs {
     auto node_def = GetNodeDef();
     if (!node_def.ok()) return node_def.status();
     *node = *std::move(node_def);
-    const auto value = FindAttr(node->bytes(), attr);
+    const auto value = internal::FindAttr(node->bytes(), attr);
     if (!value.has_value())
       return absl::NotFoundError("the node has no such attribute");
     return *value;
@@ -105,7 +106,7 @@ class NodeAttrs {
   capi::TF_OpKernelConstruction* const construction_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 template <class T>
 struct Tag {
@@ -26,7 +26,7 @@ struct Tag {
 // Returns the C++ type of attributes of this kind, in a Tag.
 template <class E>
 constexpr auto AttrTag() {
-  constexpr std::string_view kKind = internal::kKind<E>;
+  constexpr std::string_view kKind = kernel_internal::kKind<E>;
   static_assert(!IsInput(kKind) && !IsOutput(kKind),
                 "tfplug: this is an input or output of the op; an attribute is "
                 "expected here");
@@ -69,7 +69,7 @@ constexpr auto AttrTag() {
 template <class E>
 using AttrType = typename decltype(AttrTag<E>())::type;
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 // TensorFlow aborts on an op definition that it cannot parse, so definitions
 // are validated before they are passed to TensorFlow: names, kinds of
 // attributes, types of arguments and the form of default values.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Parses a spec from left to right. Each Consume function first skips spaces,
 // and returns false (or "") if the text does not match.
@@ -82,8 +82,8 @@ class SpecParser {
 };
 
 inline bool IsDataTypeName(absl::string_view name) {
-  for (int i = 1; i < kDataTypeCount; ++i) {
-    if (name == kDataTypes[i].name) return true;
+  for (int i = 1; i < internal::kDataTypeCount; ++i) {
+    if (name == internal::kDataTypes[i].name) return true;
   }
   return false;
 }
@@ -226,7 +226,7 @@ class OpDefValidator {
   std::map<std::string, std::string> attrs_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

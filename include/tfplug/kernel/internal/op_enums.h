@@ -18,7 +18,7 @@
 // their values are their indices. Names and kinds are derived from the
 // compiler's spelling of the enumerators, so that unused ones cost no compile
 // time.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Returns "tfplug::X" for "... [with E = tfplug::X; ...]" (g++) and for
 // "... [E = tfplug::X]" (Clang).
@@ -191,7 +191,7 @@ constexpr const char* NameOf(E enumerator) {
 // call does not compile.
 template <class E>
 constexpr int InputIndex(E argument) {
-  constexpr std::string_view kKind = internal::kKind<E>;
+  constexpr std::string_view kKind = kernel_internal::kKind<E>;
   static_assert(IsInput(kKind), "tfplug: an input of the op is expected here");
   static_assert(kKind != "InputLists",
                 "tfplug: this input is a list of tensors; use GetInputList or "
@@ -206,7 +206,7 @@ constexpr int InputIndex(E argument) {
 }
 template <class E>
 constexpr int OutputIndex(E argument) {
-  constexpr std::string_view kKind = internal::kKind<E>;
+  constexpr std::string_view kKind = kernel_internal::kKind<E>;
   static_assert(IsOutput(kKind),
                 "tfplug: an output of the op is expected here");
   static_assert(kKind != "OutputLists" && kKind != "LateOutputs",
@@ -225,7 +225,7 @@ constexpr const char* InputName(E argument) {
   return NameOf(argument);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

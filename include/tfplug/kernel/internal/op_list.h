@@ -18,20 +18,20 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // The ops that are registered with TensorFlow when this object is constructed,
 // including those of other plug-ins.
 class OpList {
  public:
   OpList() {
-    if (tensorflow.TF_GetAllOpList != nullptr &&
-        tensorflow.TF_GetBuffer != nullptr) {
-      op_list_ = Buffer(tensorflow.TF_GetAllOpList());
+    if (internal::tensorflow.TF_GetAllOpList != nullptr &&
+        internal::tensorflow.TF_GetBuffer != nullptr) {
+      op_list_ = Buffer(internal::tensorflow.TF_GetAllOpList());
     }
-    for (WireReader list(op_list_.bytes()); list.Next();) {
+    for (internal::WireReader list(op_list_.bytes()); list.Next();) {
       if (list.number() != 1) continue;
-      WireReader op(list.bytes());
+      internal::WireReader op(list.bytes());
       if (op.Next() && op.number() == 1) {
         ops_.emplace_back(op.bytes(), list.bytes());
       }
@@ -48,9 +48,9 @@ class OpList {
   // restricts none, or is unknown.
   std::optional<std::vector<DataType>> GetAllowedTypes(
       absl::string_view name, absl::string_view attr) const {
-    for (WireReader op(Find(name)); op.Next();) {
+    for (internal::WireReader op(Find(name)); op.Next();) {
       if (op.number() != 4) continue;
-      WireReader field(op.bytes());  // a tensorflow.OpDef.AttrDef
+      internal::WireReader field(op.bytes());  // a tensorflow.OpDef.AttrDef
       if (!field.Next() || field.number() != 1 || field.bytes() != attr) {
         continue;
       }
@@ -75,9 +75,9 @@ class OpList {
   std::vector<std::string> GetNames(absl::string_view name,
                                     std::initializer_list<int> fields) const {
     std::vector<std::string> names;
-    for (WireReader op(Find(name)); op.Next();) {
+    for (internal::WireReader op(Find(name)); op.Next();) {
       if (std::count(fields.begin(), fields.end(), op.number()) == 0) continue;
-      WireReader part(op.bytes());
+      internal::WireReader part(op.bytes());
       if (part.Next() && part.number() == 1) names.emplace_back(part.bytes());
     }
     return names;
@@ -94,14 +94,14 @@ class OpList {
   // Reads the types in the list of a tensorflow.AttrValue.
   static std::vector<DataType> ReadTypes(absl::string_view value) {
     std::vector<DataType> types;
-    const std::string bytes = MessageField(value, 1).value_or("");
-    for (WireReader list(bytes); list.Next();) {
+    const std::string bytes = internal::MessageField(value, 1).value_or("");
+    for (internal::WireReader list(bytes); list.Next();) {
       if (list.number() != 6) continue;
       const absl::string_view packed = list.bytes();
       const char* const end = packed.data() + packed.size();
       uint64_t type = 0;
       for (const char* p = packed.data(); p != nullptr && p != end;) {
-        p = ReadVarint(p, end, &type);
+        p = internal::ReadVarint(p, end, &type);
         if (p != nullptr) types.push_back(static_cast<DataType>(type));
       }
     }
@@ -113,7 +113,7 @@ class OpList {
   std::vector<std::pair<absl::string_view, absl::string_view>> ops_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Records the run of a kernel from construction to destruction, if a profile is
 // recorded.
@@ -26,13 +26,14 @@ class ScopedLaunch {
   ScopedLaunch(capi::TF_OpKernelContext* context, const RunCache& cache,
                OpsFunction ops)
       : op_(cache.op() != nullptr ? cache.op() : ops().c_str()),
-        functions_(ActiveProfiling()) {
+        functions_(internal::ActiveProfiling()) {
     if (functions_ == nullptr) return;
     // TensorFlow may destroy the context before the call of an asynchronous
     // kernel returns.
-    step_ = tensorflow.TF_StepId(context);
-    if (tensorflow.TF_GetOpKernelName != nullptr) {
-      const capi::TF_StringView name = tensorflow.TF_GetOpKernelName(context);
+    step_ = internal::tensorflow.TF_StepId(context);
+    if (internal::tensorflow.TF_GetOpKernelName != nullptr) {
+      const capi::TF_StringView name =
+          internal::tensorflow.TF_GetOpKernelName(context);
       node_.assign(name.data, name.len);
     }
     functions_->begin_launch(launch_);
@@ -46,10 +47,10 @@ class ScopedLaunch {
 
  private:
   const char* const op_;
-  const ProfilingFunctions* const functions_;
+  const internal::ProfilingFunctions* const functions_;
   std::string node_;
   int64_t step_ = 0;
-  LaunchRecord launch_;
+  internal::LaunchRecord launch_;
 };
 
 // Implements compute_func for a kernel that is null, and while a profile is
@@ -60,16 +61,16 @@ template <class Base>
     Base* kernel, capi::TF_OpKernelContext* c_context,
     OpsFunction ops) noexcept {
   if (kernel == nullptr) return FailUnconstructed(c_context, ops);
-  auto& cache = Access::run_cache<Base>(*kernel);
+  auto& cache = internal::Access::run_cache<Base>(*kernel);
   const ScopedLaunch launch(c_context, cache, ops);
   KernelContext context(c_context, cache);
   absl::Status result;
   TFPLUG_INTERNAL_TRY { result = kernel->Compute(context); }
-  TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
+  TFPLUG_INTERNAL_CATCH_ALL { result = internal::CurrentException(); }
   if (!HasSucceeded(context, result)) FailRun(context, std::move(result), ops);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -15,7 +15,7 @@
 
 // Reports failures of kernels to TensorFlow, with the author's message prefixed
 // by op and node.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Returns the ops that KernelT is registered for, as text: "AddV2" or "Add or
 // AddV2". Needed because the C API does not pass the op to a run.
@@ -47,29 +47,30 @@ inline std::string DescribeNode(absl::string_view op, absl::string_view node) {
 [[gnu::cold, gnu::noinline]] inline void FailRun(KernelContext& context,
                                                  absl::Status result,
                                                  OpsFunction ops) noexcept {
-  const RunState& state = Access::state(context);
+  const RunState& state = internal::Access::state(context);
   TFPLUG_INTERNAL_TRY {
     if (result.ok()) result = state.MissingOutput();
     const std::string node =
         DescribeNode(ops(), context.GetNodeName().value_or(""));
-    SetStatus(state.status(), Annotate(result, node.c_str()));
+    SetStatus(state.status(), internal::Annotate(result, node.c_str()));
   }
   TFPLUG_INTERNAL_CATCH_ALL {
-    tensorflow.TF_SetStatus(state.status(), capi::TF_RESOURCE_EXHAUSTED,
-                            "out of host memory");
+    internal::tensorflow.TF_SetStatus(
+        state.status(), capi::TF_RESOURCE_EXHAUSTED, "out of host memory");
   }
-  tensorflow.TF_OpKernelContext_Failure(state.context(), state.status());
-  tensorflow.TF_SetStatus(state.status(), capi::TF_OK, "");
+  internal::tensorflow.TF_OpKernelContext_Failure(state.context(),
+                                                  state.status());
+  internal::tensorflow.TF_SetStatus(state.status(), capi::TF_OK, "");
 }
 
 // Returns whether `result` is OK and every output is set.
 inline bool HasSucceeded(const KernelContext& context,
                          const absl::Status& result) {
   return ABSL_PREDICT_TRUE(result.ok() &&
-                           Access::state(context).HasAllOutputs());
+                           internal::Access::state(context).HasAllOutputs());
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // A TF_Status and the set of the node's outputs, which a kernel keeps from run
 // to run, and the node's op. One run holds the cache at a time; runs that
@@ -21,7 +21,7 @@ class RunCache {
   RunCache(const RunCache&) = delete;
   RunCache& operator=(const RunCache&) = delete;
   ~RunCache() {
-    if (status_ != nullptr) tensorflow.TF_DeleteStatus(status_);
+    if (status_ != nullptr) internal::tensorflow.TF_DeleteStatus(status_);
   }
 
   // Returns false while another run holds the cache. The accessors below are
@@ -45,13 +45,13 @@ class RunCache {
 
   // Returns one bit for each of the node's first 64 outputs.
   static uint64_t OutputsOf(capi::TF_OpKernelContext* context) {
-    const int n = tensorflow.TF_NumOutputs(context);
+    const int n = internal::tensorflow.TF_NumOutputs(context);
     return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
   }
 
  private:
   [[gnu::cold, gnu::noinline]] void Fill(capi::TF_OpKernelContext* context) {
-    status_ = tensorflow.TF_NewStatus();
+    status_ = internal::tensorflow.TF_NewStatus();
     outputs_ = OutputsOf(context);
   }
 
@@ -61,7 +61,7 @@ class RunCache {
   const char* op_ = nullptr;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

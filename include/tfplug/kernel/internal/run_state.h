@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // Tells the compiler that `failure` is not OK, so that it omits the code for a
 // StatusOr constructed from an OK status.
@@ -28,7 +28,7 @@ class RunState {
  public:
   explicit RunState(capi::TF_OpKernelContext* context)
       : context_(context),
-        status_(tensorflow.TF_NewStatus()),
+        status_(internal::tensorflow.TF_NewStatus()),
         unset_outputs_(RunCache::OutputsOf(context)) {}
   // Takes status and outputs from `cache` unless another run holds it.
   RunState(capi::TF_OpKernelContext* context, RunCache& cache)
@@ -38,7 +38,7 @@ class RunState {
       status_ = cache.status();
       unset_outputs_ = cache.outputs();
     } else {
-      status_ = tensorflow.TF_NewStatus();
+      status_ = internal::tensorflow.TF_NewStatus();
       unset_outputs_ = RunCache::OutputsOf(context);
     }
   }
@@ -48,7 +48,7 @@ class RunState {
     if (ABSL_PREDICT_TRUE(cache_ != nullptr)) {
       cache_->Release();
     } else {
-      tensorflow.TF_DeleteStatus(status_);
+      internal::tensorflow.TF_DeleteStatus(status_);
     }
   }
 
@@ -58,7 +58,7 @@ class RunState {
   // TakeFailure resets it after a failed call.
   capi::TF_Status* status() const { return status_; }
   bool status_ok() const {
-    return tensorflow.TF_GetCode(status_) == capi::TF_OK;
+    return internal::tensorflow.TF_GetCode(status_) == capi::TF_OK;
   }
   // Returns the error in `status()` and resets it. INTERNAL with `message` if a
   // call failed without setting the status.
@@ -91,12 +91,12 @@ class RunState {
  private:
   // Rarely called, because an output is set once.
   [[gnu::cold, gnu::noinline]] bool IsOutput(int i) const {
-    return i >= 0 && i < tensorflow.TF_NumOutputs(context_);
+    return i >= 0 && i < internal::tensorflow.TF_NumOutputs(context_);
   }
   [[gnu::cold, gnu::noinline]] absl::Status TakeFailureSlowly(
       const char* message) {
     absl::Status failure = ToStatus(status_);
-    tensorflow.TF_SetStatus(status_, capi::TF_OK, "");
+    internal::tensorflow.TF_SetStatus(status_, capi::TF_OK, "");
     return failure.ok() ? absl::InternalError(message) : failure;
   }
 
@@ -106,7 +106,7 @@ class RunState {
   uint64_t unset_outputs_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -24,7 +24,7 @@
 // DeletesTensorsOfLists for the exception). The
 // callbacks have no status: failures are reported to the context, which keeps
 // the first one.
-namespace tfplug::internal {
+namespace tfplug::kernel_internal {
 
 // The OpsFunction of callbacks: the C API does not pass the op to them.
 inline std::string& UnknownOps() {
@@ -47,14 +47,14 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
       return hook(context, tensors...);
     }(Tensor(c_tensors)...);
   }
-  TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
+  TFPLUG_INTERNAL_CATCH_ALL { result = internal::CurrentException(); }
   if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result, &UnknownOps);
 }
 
 // Returns whether TensorFlow deletes the tensors that it passes to
 // binary_add_func and zeros_like_func, which up to 2.18 belong to the callback.
 // 2.22.0rc0 and a nightly of 2.23 do, although their header says the opposite.
-inline bool DeletesTensorsOfLists(Release release) {
+inline bool DeletesTensorsOfLists(internal::Release release) {
   return release.major > 2 || (release.major == 2 && release.minor >= 22);
 }
 
@@ -66,7 +66,7 @@ class TensorsOfLists {
     std::copy_n(tensors, n, tensors_);
   }
   ~TensorsOfLists() {
-    if (!DeletesTensorsOfLists(CurrentRelease())) return;
+    if (!DeletesTensorsOfLists(internal::CurrentRelease())) return;
     for (Tensor* tensor : tensors_) static_cast<void>(tensor->release());
   }
   TensorsOfLists(const TensorsOfLists&) = delete;
@@ -128,14 +128,14 @@ inline void AllocateTemporary(capi::TF_OpKernelContext* c_context,
                               capi::TF_Tensor* tensor, capi::TF_DataType dtype,
                               const int64_t* dims, int num_dims,
                               capi::TF_Status* status) {
-  Guard(status, "temporary variable", [&]() -> absl::Status {
+  internal::Guard(status, "temporary variable", [&]() -> absl::Status {
     KernelContext context(c_context);
     const Shape shape(absl::MakeConstSpan(dims, static_cast<size_t>(num_dims)));
     const auto temp = context.AllocateTemp(static_cast<DataType>(dtype), shape);
     if (!temp.ok()) return temp.status();
     OwnedStatus bitcast;
-    tensorflow.TF_TensorBitcastFrom(temp->get(), dtype, tensor, dims, num_dims,
-                                    bitcast.get());
+    internal::tensorflow.TF_TensorBitcastFrom(temp->get(), dtype, tensor, dims,
+                                              num_dims, bitcast.get());
     return bitcast.ToStatus();
   });
 }
@@ -147,8 +147,9 @@ template <class Function>
 absl::Status CallOnVariable(KernelContext& context, Function call) {
   constexpr char kUnchanged[] =
       "TensorFlow has already failed the run, with a message of its own";
-  RunState& state = Access::state(context);
-  tensorflow.TF_SetStatus(state.status(), capi::TF_INTERNAL, kUnchanged);
+  RunState& state = internal::Access::state(context);
+  internal::tensorflow.TF_SetStatus(state.status(), capi::TF_INTERNAL,
+                                    kUnchanged);
   call(state.status());
   if (state.status_ok()) return absl::OkStatus();
   return state.TakeFailure(kUnchanged);
@@ -158,7 +159,7 @@ absl::Status CallOnVariable(KernelContext& context, Function call) {
 template <class Function>
 absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
   absl::Status result = CallOnVariable(context, call);
-  if (result.ok()) Access::state(context).MarkOutput(output);
+  if (result.ok()) internal::Access::state(context).MarkOutput(output);
   return result;
 }
 
@@ -168,7 +169,7 @@ absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
 // here; after a failure, the error in the context fails the run.
 template <class Function>
 absl::Status SetVariant(KernelContext& context, Function call) {
-  RunState& state = Access::state(context);
+  RunState& state = internal::Access::state(context);
   call(state.status());
   if (!state.status_ok()) {
     return state.TakeFailure("TensorFlow has already failed the run");
@@ -177,7 +178,7 @@ absl::Status SetVariant(KernelContext& context, Function call) {
   return absl::OkStatus();
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 

@@ -19,7 +19,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The name of a dimension: a letter, or a negative number for the dimensions of
 // an ellipsis, of which -1 is the last.
@@ -136,7 +136,7 @@ inline absl::StatusOr<std::vector<Labels>> EinsumEquation::Expand(
   return all;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

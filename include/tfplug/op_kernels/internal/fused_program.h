@@ -20,7 +20,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The expression of some of the results of a FusedMap. Rounds after each step
 // as the step's own kernel does when it stores its output, so that the results
@@ -171,7 +171,7 @@ inline absl::StatusOr<FusedProgram> FusedProgram::Make(
   return FusedProgramBuilder(map).Build(results, stored, first);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // How the shapes of a FusedMap's results follow from those of its inputs.
 // Values that always have the same shape share a slot, so that a run infers
@@ -153,7 +153,7 @@ class FusedShapes {
   std::vector<int> outputs_;  // slots
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The functions of a device's stream with which kernels compute on the host.
 struct HostAccess {
@@ -67,7 +67,7 @@ constexpr const HostAccess* HostAccessOf() {
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

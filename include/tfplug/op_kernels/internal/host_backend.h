@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 struct HostStream {};
 
@@ -21,7 +21,7 @@ inline void UseHostBackend() {
   };
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -8,16 +8,17 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/op_kernels/internal/host_access.h"
 #include "tfplug/primitives/backend.h"
+#include "tfplug/primitives/internal/table_of.h"
 #include "tfplug/primitives/launcher.h"
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::op_kernels_internal {
 
 // The backend that the kernels of this library run on. Kernels are no templates
 // of it, so that they are compiled once.
 struct RegisteredBackend {
-  const PrimitiveTable* table;
+  const primitives::PrimitiveTable* table;
   void* (*get_backend)();
   absl::StatusOr<void*> (*get_stream)(KernelContext&);
   bool (*supports)(DataType);
@@ -33,13 +34,14 @@ inline RegisteredBackend host_backend = {};
 
 template <class B>
 B& BackendOf() {
-  static B* const backend = Construct<B>().release();
+  static B* const backend = internal::Construct<B>().release();
   return *backend;
 }
 
 template <class B>
 constexpr RegisteredBackend MakeRegisteredBackend() {
-  return {&TableOf<B>::kTable, []() -> void* { return &BackendOf<B>(); },
+  return {&primitives_internal::TableOf<B>::kTable,
+          []() -> void* { return &BackendOf<B>(); },
           [](KernelContext& context) -> absl::StatusOr<void*> {
             auto stream = context.GetStream<typename B::Stream>();
             if (!stream.ok()) return stream.status();
@@ -49,7 +51,7 @@ constexpr RegisteredBackend MakeRegisteredBackend() {
           HostAccessOf<typename B::Stream>()};
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::op_kernels_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Partitions nodes into clusters that can each become one node without creating
 // a cycle.
@@ -113,7 +113,7 @@ class Clusters {
   DisjointSets sets_;        // of node ids: the clusters
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

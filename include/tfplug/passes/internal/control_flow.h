@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // The nodes that depend on a Switch or an Enter, which may run any number of
 // times in a step. Conservatively includes the nodes after the Merge or Exit.
@@ -49,7 +49,8 @@ class Conditional {
 // the same key if the graph shows that they refer to the same variable.
 inline std::string VariableOf(Output resource) {
   // The bound is reached only in a cycle of Identity nodes.
-  const uint32_t max_id = resource ? Access::state(resource.node)->size() : 0;
+  const uint32_t max_id =
+      resource ? internal::Access::state(resource.node)->size() : 0;
   for (uint32_t i = 0; resource && i < max_id; ++i) {
     if (resource.node.op() != "Identity") break;
     resource = resource.node.input(0);
@@ -64,7 +65,7 @@ inline std::string VariableOf(Output resource) {
   return absl::StrCat(resource.node.id(), ":", resource.port);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

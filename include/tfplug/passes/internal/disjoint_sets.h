@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Sets of the numbers below `size`, at first one for each number.
 class DisjointSets {
@@ -29,7 +29,7 @@ class DisjointSets {
   std::vector<size_t> parents_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

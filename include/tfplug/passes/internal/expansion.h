@@ -18,11 +18,13 @@
 #include "tfplug/base/shape.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
+#include "tfplug/graph/internal/attr_codec.h"
+#include "tfplug/graph/internal/tensor_proto.h"
 #include "tfplug/graph/ranges.h"
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Returns the number as an element of the type; "" for types without numbers.
 inline std::string EncodeNumber(double number, DataType type) {
@@ -212,8 +214,9 @@ class Expansion {
     auto added = AddNode("Const");
     if (!added.ok()) return added.status();
     std::string tensor, value;
-    AppendRepeatingTensor(tensor, type_, shape, EncodeNumber(number, type_));
-    AppendField(value, kAttrTensor, tensor);
+    graph_internal::AppendRepeatingTensor(tensor, type_, shape,
+                                          EncodeNumber(number, type_));
+    internal::AppendField(value, graph_internal::kAttrTensor, tensor);
     added->SetAttr("dtype", type_);
     added->SetRawAttr("value", value);
     // Places the constant in the same loop as the input.
@@ -276,7 +279,7 @@ class Expansion {
   absl::string_view rest_;  // The part of the formula that is not yet parsed.
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

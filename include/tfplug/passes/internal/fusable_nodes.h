@@ -21,7 +21,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Whether the shapes are equal in all runs. Unknown dimensions
 // with the same number below -1 are equal: TensorFlow's inference numbers them.
@@ -52,13 +52,13 @@ class FusableNodes {
         kernels_(context.device_type()),
         rows_(graph.max_id()),
         shapes_(graph.max_id()) {
-    for (const FusableOp& row : FusableOps()) {
+    for (const kernel::FusableOp& row : kernel::FusableOps()) {
       if (!graph.has_op(row.op)) continue;
       for (const Node node : graph.nodes(row.op)) {
         if (IsFusable(row, node)) rows_[node.id()] = &row;
       }
     }
-    for (const FusableOp& row : FusableOps()) {
+    for (const kernel::FusableOp& row : kernel::FusableOps()) {
       if (!graph.has_op(row.op)) continue;
       for (const Node node : graph.nodes(row.op)) {
         if (rows_[node.id()] == nullptr) continue;
@@ -74,7 +74,7 @@ class FusableNodes {
   bool Has(Node node) const {
     return node.id() < rows_.size() && rows_[node.id()] != nullptr;
   }
-  const FusableOp& row(Node node) const { return *rows_[node.id()]; }
+  const kernel::FusableOp& row(Node node) const { return *rows_[node.id()]; }
   void SetRegions(const Regions* regions) { regions_ = regions; }
 
   // Returns null if the nodes of the edge can be in one cluster, and otherwise
@@ -98,7 +98,7 @@ class FusableNodes {
 
   // Returns the type of an input of a fusable node.
   DataType InputType(Node node, int i) const {
-    const FusableOp& op = row(node);
+    const kernel::FusableOp& op = row(node);
     if (op.type_attr == nullptr) return DataType::kBool;
     const absl::string_view name = op.op;
     if (i == 0 && (name == "SelectV2" || name == "Select")) {
@@ -108,7 +108,7 @@ class FusableNodes {
     return node.GetAttr<DataType>(attr).value_or(DataType(0));
   }
   DataType StepType(Node node) const {
-    const FusableOp& op = row(node);
+    const kernel::FusableOp& op = row(node);
     if (op.type_attr == nullptr) return DataType::kBool;
     return node.GetAttr<DataType>(op.type_attr).value_or(DataType(0));
   }
@@ -128,7 +128,7 @@ class FusableNodes {
   }
 
  private:
-  bool IsFusable(const FusableOp& op, Node node) const {
+  bool IsFusable(const kernel::FusableOp& op, Node node) const {
     // The attribute "_kernel" selects a kernel with that label.
     if (!context_.IsOnDevice(node.device()) ||
         context_.IsPreserved(node.name()) || node.HasAttr("_kernel")) {
@@ -162,11 +162,12 @@ class FusableNodes {
 
   // Whether the library's author has registered a kernel, which wins over the
   // one made from primitives.
-  bool HasAuthorsKernel(const FusableOp& op, DataType type) const {
+  bool HasAuthorsKernel(const kernel::FusableOp& op, DataType type) const {
     const auto [it, is_new] =
         authors_.emplace(std::make_pair(&op, type), false);
     if (is_new) {
-      const TypeAttr attr(op.type_attr == nullptr ? "" : op.type_attr, type);
+      const kernel_internal::TypeAttr attr(
+          op.type_attr == nullptr ? "" : op.type_attr, type);
       it->second = kernels_.HasAuthors(op.op, absl::MakeConstSpan(&attr, 1));
     }
     return it->second;
@@ -194,15 +195,16 @@ class FusableNodes {
   }
 
   const PassContext& context_;
-  const KernelSet kernels_;
-  std::vector<const FusableOp*> rows_;                         // by node
+  const kernel_internal::KernelSet kernels_;
+  std::vector<const kernel::FusableOp*> rows_;                 // by node
   mutable std::vector<std::pair<bool, PartialShape>> shapes_;  // by node
-  mutable std::map<std::pair<const FusableOp*, DataType>, bool> authors_;
+  mutable std::map<std::pair<const kernel::FusableOp*, DataType>, bool>
+      authors_;
   const Regions* regions_ = nullptr;
   bool has_edges_ = false;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

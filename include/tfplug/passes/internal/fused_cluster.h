@@ -23,7 +23,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Returns the only element of a scalar constant as FusedMap::Step::bits.
 inline bool ReadScalar(const Node& node, DataType type, uint64_t* bits) {
@@ -218,7 +218,7 @@ class FusedCluster {
   GraphProperties::List properties_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

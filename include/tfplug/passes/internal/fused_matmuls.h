@@ -23,7 +23,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // The matrix products that only the ops of one cluster use.
 class FusedMatMuls {
@@ -35,7 +35,7 @@ class FusedMatMuls {
                const FusableNodes& nodes, const Regions& regions, Log log)
       : graph_(graph), context_(context), users_(graph, context, nodes) {
     if (!context.HasKernel(kFusedMatMulOp)) return;
-    const KernelSet kernels(context.device_type());
+    const kernel_internal::KernelSet kernels(context.device_type());
     for (const char* op : kOps) {
       if (!graph.has_op(op)) continue;
       for (const Node node : graph.nodes(op)) {
@@ -77,7 +77,7 @@ class FusedMatMuls {
 
   // Returns null if the product can be fused with its users, and otherwise the
   // reason.
-  const char* WhyNot(Node node, const KernelSet& kernels,
+  const char* WhyNot(Node node, const kernel_internal::KernelSet& kernels,
                      const Regions& regions) const {
     const DataType type = node.GetAttr<DataType>("T").value_or(DataType(0));
     if (type != DataType::kFloat && type != DataType::kHalf &&
@@ -85,7 +85,7 @@ class FusedMatMuls {
       return "it is not of real numbers";
     }
     // The author's kernel wins over the one made from primitives.
-    const TypeAttr attr("T", type);
+    const kernel_internal::TypeAttr attr("T", type);
     if (node.HasAttr("_kernel") ||
         kernels.HasAuthors(node.op(), absl::MakeConstSpan(&attr, 1))) {
       return "it has a kernel of its own";
@@ -124,7 +124,7 @@ class FusedMatMuls {
   std::vector<Node> products_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 // The products that passes/fusion.h fuses. Each has a condition on the
 // product's node, and a list of the attributes that the fused op copies from
 // it.
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Returns the value of TArgs for `count` arguments of the product's type.
 template <class Product>
@@ -90,7 +90,7 @@ struct DepthwiseFusion {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -28,7 +28,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // The reductions of element-wise ops whose value nothing else uses, and those
 // that only the ops of one cluster use. No cycle can be created: all paths from
@@ -50,7 +50,7 @@ class FusedReductions {
         nodes_(nodes),
         users_(graph, context, nodes) {
     if (!context.HasKernel(kFusedReduceOp)) return;
-    const KernelSet kernels(context.device_type());
+    const kernel_internal::KernelSet kernels(context.device_type());
     for (const char* op : kOps) {
       if (!graph.has_op(op)) continue;
       for (const Node node : graph.nodes(op)) {
@@ -138,11 +138,11 @@ class FusedReductions {
 
   // Whether the kernel of the reduction is made from primitives. The author's
   // wins.
-  bool IsFusable(Node node, const KernelSet& kernels) const {
+  bool IsFusable(Node node, const kernel_internal::KernelSet& kernels) const {
     if (!context_.IsOnDevice(node.device()) || node.HasAttr("_kernel")) {
       return false;
     }
-    const TypeAttr type("T", TypeOf(node));
+    const kernel_internal::TypeAttr type("T", TypeOf(node));
     return !kernels.HasAuthors(
         node.op(), absl::MakeConstSpan(&type, node.HasAttr("T") ? 1 : 0));
   }
@@ -253,7 +253,7 @@ class FusedReductions {
   std::vector<Node> before_, after_;  // a node can be in both
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

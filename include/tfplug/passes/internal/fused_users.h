@@ -19,7 +19,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // The element-wise ops that use a node, a matrix product or a reduction. If
 // they are one cluster, and nothing else uses the node, they can become one op
@@ -125,7 +125,7 @@ class FusedUsers {
   const FusableNodes& nodes_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -36,19 +36,19 @@ namespace tfplug {
 //   };
 template <class... PassTs>
 struct GraphOptimizer {
-  using Passes = internal::PassList<PassTs...>;
+  using Passes = passes_internal::PassList<PassTs...>;
   // Called when TensorFlow loads the library, and for each optimization.
   static OptimizerSettings Settings() { return {}; }
 };
 
-namespace internal {
+namespace passes_internal {
 
 template <class OptimizerT>
 struct OptimizerRegistration {
-  static_assert(IsDeviceType(OptimizerT::kDeviceType),
+  static_assert(internal::IsDeviceType(OptimizerT::kDeviceType),
                 "tfplug: a device type must begin with a capital letter and "
                 "consist of capital letters and underscores");
-  static_assert(!IsTakenForCpu(OptimizerT::kDeviceType) ||
+  static_assert(!internal::IsTakenForCpu(OptimizerT::kDeviceType) ||
                     std::string_view(OptimizerT::kDeviceType) == "CPU",
                 "tfplug: a plug-in's device type must not contain \"CPU\"; "
                 "for TensorFlow's own device, use \"CPU\"");
@@ -56,14 +56,15 @@ struct OptimizerRegistration {
   // Implements TF_InitGraph: fills the C structs.
   static void InitGraph(capi::TP_OptimizerRegistrationParams* params,
                         capi::TF_Status* status) {
-    if (!LoadTensorFlow()) {
-      LogError("TF_InitGraph",
-               "found no TensorFlow in this process; load the plug-in "
-               "through TensorFlow");
+    if (!internal::LoadTensorFlow()) {
+      internal::LogError(
+          "TF_InitGraph",
+          "found no TensorFlow in this process; load the plug-in "
+          "through TensorFlow");
       return;
     }
-    Guard(status, "TF_InitGraph", [&]() -> absl::Status {
-      if (auto s = CheckStruct(*params); !s.ok()) return s;
+    internal::Guard(status, "TF_InitGraph", [&]() -> absl::Status {
+      if (auto s = internal::CheckStruct(*params); !s.ok()) return s;
       if (params->major_version != 0) {
         return absl::FailedPreconditionError(
             "this TensorFlow has version " +
@@ -80,7 +81,7 @@ struct OptimizerRegistration {
       if (auto s = FillOptimizer(params->optimizer); !s.ok()) return s;
       if (settings.disable_xla && IsPluggable(device_type)) {
         const absl::Status s = DisableXlaInPython(device_type);
-        if (!s.ok()) LogError("TF_InitGraph", s);
+        if (!s.ok()) internal::LogError("TF_InitGraph", s);
       }
       return FillConfigs(params->optimizer_configs,
                          AgreeOnSettings(device_type, wanted));
@@ -91,8 +92,9 @@ struct OptimizerRegistration {
   // TensorFlow 2.10 inserted a field in the middle of the struct.
   static absl::Status FillConfigs(capi::TP_OptimizerConfigs* to,
                                   const capi::TP_OptimizerConfigs& from) {
-    if (auto s = CheckStruct(*to); !s.ok()) return s;
-    if (FindLayout(*to)->is_prefix) return FillStruct(to, from);
+    if (auto s = internal::CheckStruct(*to); !s.ok()) return s;
+    if (internal::FindLayout(*to)->is_prefix)
+      return internal::FillStruct(to, from);
     capi::CopyTo(*reinterpret_cast<capi::TP_OptimizerConfigs_2_5*>(to), from);
     return absl::OkStatus();
   }
@@ -105,8 +107,8 @@ struct OptimizerRegistration {
     ours.create_func = &Table::create_func;
     ours.optimize_func = &Table::optimize_func;
     ours.destroy_func = &Table::destroy_func;
-    if (auto s = FillStruct(to, ours); !s.ok()) return s;
-    if (tensorflow.TF_GetGrapplerItem != nullptr) {
+    if (auto s = internal::FillStruct(to, ours); !s.ok()) return s;
+    if (internal::tensorflow.TF_GetGrapplerItem != nullptr) {
       auto* const old = reinterpret_cast<capi::TP_Optimizer_2_5*>(to);
       capi::CopyTo(*old, ours);
       old->optimize_func = &Table::optimize_func_2_5;
@@ -115,7 +117,7 @@ struct OptimizerRegistration {
   }
 };
 
-}  // namespace internal
+}  // namespace passes_internal
 }  // namespace tfplug
 
 #pragma GCC visibility pop

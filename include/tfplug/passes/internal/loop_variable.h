@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Returns what the Identity nodes before `value` pass on.
 inline Output SkipIdentities(Output value) {
@@ -115,7 +115,7 @@ struct LoopVariable {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -17,24 +17,25 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // The functions of TP_Optimizer.
 template <class OptimizerT>
 struct OptimizerTable {
   static constexpr auto kDeviceType =
-      CopyText<std::string_view(OptimizerT::kDeviceType).size()>(
+      internal::CopyText<std::string_view(OptimizerT::kDeviceType).size()>(
           OptimizerT::kDeviceType);
 
   static void* create_func() {
     void* optimizer = nullptr;
-    GuardOrLog("create_func", [&]() -> absl::Status {
+    internal::GuardOrLog("create_func", [&]() -> absl::Status {
       WarnOfLaterSettings(kDeviceType.text);
-      std::vector<PassEntry> entries;
+      std::vector<graph_internal::PassEntry> entries;
       AppendFirstPasses(kDeviceType.text, OptimizerT::Settings(), entries);
       OptimizerT::Passes::AppendTo(entries);
       AppendLastPasses(kDeviceType.text, OptimizerT::Settings(), entries);
-      optimizer = new Pipeline(kDeviceType.text, std::move(entries));
+      optimizer =
+          new graph_internal::Pipeline(kDeviceType.text, std::move(entries));
       return absl::OkStatus();
     });
     return optimizer;
@@ -44,13 +45,13 @@ struct OptimizerTable {
                             const capi::TF_GrapplerItem* item,
                             capi::TF_Buffer* optimized_graph,
                             capi::TF_Status* status) {
-    Guard(status, "optimize_func", [&]() -> absl::Status {
+    internal::Guard(status, "optimize_func", [&]() -> absl::Status {
       if (optimizer == nullptr) {
         return absl::FailedPreconditionError(
             "the graph optimizer could not be constructed; see the log for "
             "the reason");
       }
-      return static_cast<Pipeline*>(optimizer)->Optimize(
+      return static_cast<graph_internal::Pipeline*>(optimizer)->Optimize(
           absl::string_view(static_cast<const char*>(graph->data),
                             graph->length),
           item, optimized_graph);
@@ -62,20 +63,20 @@ struct OptimizerTable {
                                 capi::TF_Buffer* optimized_graph,
                                 capi::TF_Status* status) {
     const capi::TF_GrapplerItem* const item =
-        tensorflow.TF_GetGrapplerItem(graph, status);
-    if (tensorflow.TF_GetCode(status) != capi::TF_OK) return;
+        internal::tensorflow.TF_GetGrapplerItem(graph, status);
+    if (internal::tensorflow.TF_GetCode(status) != capi::TF_OK) return;
     optimize_func(optimizer, graph, item, optimized_graph, status);
   }
 
   static void destroy_func(void* optimizer) {
-    GuardOrLog("destroy_func", [&] {
-      delete static_cast<Pipeline*>(optimizer);
+    internal::GuardOrLog("destroy_func", [&] {
+      delete static_cast<graph_internal::Pipeline*>(optimizer);
       return absl::OkStatus();
     });
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Returns a class's name as spelled in the source: "my_plugin::FuseBiasAdd".
 template <class T>
@@ -28,7 +28,7 @@ const char* ClassName() {
 }
 
 template <class PassT>
-PassEntry MakePassEntry() {
+graph_internal::PassEntry MakePassEntry() {
   static_assert(std::is_base_of_v<GraphPass, PassT>,
                 "tfplug: a graph pass must be a class derived from "
                 "tfplug::GraphPass");
@@ -49,20 +49,20 @@ struct EndOfPasses {};
 // The classes of an author's passes, in the order in which they run.
 template <class... PassTs>
 struct PassList {
-  static void AppendTo(std::vector<PassEntry>& entries) {
+  static void AppendTo(std::vector<graph_internal::PassEntry>& entries) {
     (Append<PassTs>(entries), ...);
   }
 
  private:
   template <class PassT>
-  static void Append(std::vector<PassEntry>& entries) {
+  static void Append(std::vector<graph_internal::PassEntry>& entries) {
     if constexpr (!std::is_same_v<PassT, EndOfPasses>) {
       entries.push_back(MakePassEntry<PassT>());
     }
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 // while another function is traced, is traced and runs without XLA. Calls for
 // other devices are unchanged, except that a function whose first call is for
 // this device runs without XLA everywhere.
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 inline constexpr char kPythonJit[] = R"py(
 def disable_xla(device_type):
@@ -93,7 +93,8 @@ def disable_xla(device_type):
 // Wraps tf.function for the device type. Does nothing in a process without
 // Python. TensorFlow must have been imported. Any thread.
 inline absl::Status DisableXlaInPython(const std::string& device_type) {
-  if (RunInPython(kPythonJit, "disable_xla(\"" + device_type + "\")")) {
+  if (internal::RunInPython(kPythonJit,
+                            "disable_xla(\"" + device_type + "\")")) {
     return absl::OkStatus();
   }
   return absl::InternalError(
@@ -102,7 +103,7 @@ inline absl::Status DisableXlaInPython(const std::string& device_type) {
       "from another function, or leave out jit_compile=True");
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

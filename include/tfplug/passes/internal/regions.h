@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Numbers such that nodes with the same number run equally often: in the same
 // iterations of the same loops, and in the same branches. Nodes with different
@@ -169,7 +169,7 @@ class Regions {
   std::vector<const Set*> sets_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

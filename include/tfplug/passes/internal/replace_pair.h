@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Replaces two nodes, of which `outer` is the only user of `inner`, with the
 // new node `fused`, which has their data inputs and attributes already. It gets
@@ -37,7 +37,7 @@ inline absl::Status ReplacePair(Graph& graph, const PassContext& context,
   return graph.RemoveNode(outer);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -13,7 +13,7 @@
 
 // Checks of shapes for the rules of passes/. Every check fails for a shape that
 // TensorFlow cannot infer, so that the graph is not changed.
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Returns the shape of a matched value, or a shape of unknown rank. The shape
 // of a constant is read from its value. For other nodes, TensorFlow infers the
@@ -49,7 +49,7 @@ inline bool IsVector(const PartialShape& shape, int64_t size) {
   return shape.rank() == 1 && IsRow(shape, size);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -26,7 +26,7 @@
 // process for its settings by calling its TF_InitGraph. It uses the settings
 // that TensorFlow already has, or cannot change; otherwise, a rewriter is off
 // if any library turns it off.
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // The argument of TF_InitGraph in such a question. A library without tfplug
 // sees a longer TP_OptimizerRegistrationParams, as from a newer TensorFlow.
@@ -53,7 +53,7 @@ struct OtherSettings {
 struct RegisteredSettings {
   bool is_registered = false;
   capi::TP_OptimizerConfigs configs = {};
-  LibraryCursor checked;
+  internal::LibraryCursor checked;
 };
 inline RegisteredSettings registered_settings;
 
@@ -74,9 +74,10 @@ inline bool AnswerQuery(capi::TP_OptimizerRegistrationParams* params,
 }
 
 // Asks the libraries that `cursor` has not seen for their settings.
-inline std::vector<OtherSettings> AskOthers(LibraryCursor& cursor) {
+inline std::vector<OtherSettings> AskOthers(internal::LibraryCursor& cursor) {
   std::vector<OtherSettings> others;
-  for (const LoadedLibrary& library : cursor.FindNew("TF_InitGraph")) {
+  for (const internal::LoadedLibrary& library :
+       cursor.FindNew("TF_InitGraph")) {
     capi::TP_OptimizerConfigs configs = {};
     configs.struct_size = sizeof(configs);
     capi::TP_Optimizer optimizer = {};
@@ -87,12 +88,12 @@ inline std::vector<OtherSettings> AskOthers(LibraryCursor& cursor) {
     query.params.patch_version = 1;
     query.params.optimizer_configs = &configs;
     query.params.optimizer = &optimizer;
-    capi::TF_Status* const status = tensorflow.TF_NewStatus();
+    capi::TF_Status* const status = internal::tensorflow.TF_NewStatus();
     reinterpret_cast<void (*)(capi::TP_OptimizerRegistrationParams*,
                               capi::TF_Status*)>(library.symbol)(&query.params,
                                                                  status);
-    const bool is_ok = tensorflow.TF_GetCode(status) == capi::TF_OK;
-    tensorflow.TF_DeleteStatus(status);
+    const bool is_ok = internal::tensorflow.TF_GetCode(status) == capi::TF_OK;
+    internal::tensorflow.TF_DeleteStatus(status);
     if (!is_ok) continue;  // TensorFlow rejects it, too.
     const char* const type = query.params.device_type;
     others.push_back({type != nullptr ? type : "another device", library.path,
@@ -142,13 +143,13 @@ inline capi::TP_OptimizerConfigs MergeSettings(
 // Returns the settings to register with TensorFlow.
 inline capi::TP_OptimizerConfigs AgreeOnSettings(
     const std::string& device_type, const capi::TP_OptimizerConfigs& wanted) {
-  registered_settings.checked = LibraryCursor();
+  registered_settings.checked = internal::LibraryCursor();
   std::vector<std::string> refused;
   registered_settings.configs = MergeSettings(
       device_type, wanted, AskOthers(registered_settings.checked), refused);
   registered_settings.is_registered = true;
   for (const std::string& line : refused) {
-    LogError("TF_InitGraph", line.c_str());
+    internal::LogError("TF_InitGraph", line.c_str());
   }
   return registered_settings.configs;
 }
@@ -165,7 +166,7 @@ inline void WarnOfLaterSettings(const std::string& device_type) {
           toggle.IsEffective(registered_settings.configs)) {
         continue;
       }
-      LogError(
+      internal::LogError(
           "create_func",
           ("the setting " + std::string(toggle.name) + " of " +
            other.device_type + " (" + other.path +
@@ -179,7 +180,7 @@ inline void WarnOfLaterSettings(const std::string& device_type) {
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // A toggle of OptimizerSettings and the field of TP_OptimizerConfigs with the
 // same name.
@@ -63,7 +63,7 @@ inline capi::TP_OptimizerConfigs ToConfigs(const OptimizerSettings& settings) {
   return configs;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Checks the conditions on the attributes of matched nodes.
 class PatternAttributes {
@@ -77,7 +77,7 @@ class PatternAttributes {
   Mismatch& mismatch_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 // Numbers that constants hold.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 template <class T>
 double ReadNumber(const std::string& bytes) {
@@ -79,7 +79,7 @@ inline bool IsSplatOf(const Constant& constant, double value,
   return std::abs(*found - value) <= tolerance * std::abs(value);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

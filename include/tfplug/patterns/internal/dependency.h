@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Searches for a path between two sets of nodes, from both ends, so that it
 // takes time linear in the smaller one of: the nodes that depend on the first
@@ -31,7 +31,7 @@ class DependencySearch {
   bool Run() {
     meeting_ = Node();
     if (from_.empty() || to_.empty()) return false;
-    marks_.assign(Access::state(from_[0])->size(), 0);
+    marks_.assign(internal::Access::state(from_[0])->size(), 0);
     bool found = false;
     const auto mark = [&](std::vector<Node>& list, const Node& node,
                           uint8_t side) {
@@ -83,7 +83,7 @@ class DependencySearch {
   Node meeting_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

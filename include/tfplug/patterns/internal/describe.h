@@ -13,6 +13,7 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/constant.h"
+#include "tfplug/graph/internal/attr_codec.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/patterns/internal/const_value.h"
 #include "tfplug/patterns/internal/element.h"
@@ -20,7 +21,7 @@
 #pragma GCC visibility push(hidden)
 
 // Texts for explanations of why a rule does not apply.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 inline std::string Describe(bool value) { return value ? "true" : "false"; }
 inline std::string Describe(int64_t value) { return std::to_string(value); }
@@ -63,16 +64,17 @@ inline std::string DescribeNumber(double value) {
 // serialized AttrValue; null data if the node lacks the attribute.
 inline std::string DescribeAttr(absl::string_view bytes) {
   if (bytes.data() == nullptr) return "absent";
-  if (auto v = AttrCodec<bool>::Decode(bytes)) return Describe(*v);
-  if (auto v = AttrCodec<int64_t>::Decode(bytes)) return Describe(*v);
-  if (auto v = AttrCodec<float>::Decode(bytes)) return Describe(*v);
-  if (auto v = AttrCodec<DataType>::Decode(bytes)) return Describe(*v);
-  if (auto v = AttrCodec<std::string>::Decode(bytes)) return Describe(*v);
-  if (auto v = AttrCodec<std::vector<int64_t>>::Decode(bytes)) {
+  if (auto v = graph::AttrCodec<bool>::Decode(bytes)) return Describe(*v);
+  if (auto v = graph::AttrCodec<int64_t>::Decode(bytes)) return Describe(*v);
+  if (auto v = graph::AttrCodec<float>::Decode(bytes)) return Describe(*v);
+  if (auto v = graph::AttrCodec<DataType>::Decode(bytes)) return Describe(*v);
+  if (auto v = graph::AttrCodec<std::string>::Decode(bytes))
+    return Describe(*v);
+  if (auto v = graph::AttrCodec<std::vector<int64_t>>::Decode(bytes)) {
     return Describe(*v);
   }
-  const ParsedAttrValue value(bytes);
-  if (value.field() != kAttrTensor) return "of another type";
+  const graph_internal::ParsedAttrValue value(bytes);
+  if (value.field() != graph_internal::kAttrTensor) return "of another type";
   const absl::StatusOr<Constant> constant = Constant::Parse(value.bytes());
   if (!constant.ok()) return "a tensor without numbers";
   if (constant->num_elements() <= 8 && constant->shape().rank() <= 1) {
@@ -90,7 +92,7 @@ inline std::string DescribeAttr(absl::string_view bytes) {
              : tensor + ", all " + DescribeNumber(*splat);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -24,7 +24,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Replaces matches as planned.
 class PatternEditor {
@@ -194,7 +194,7 @@ class PatternEditor {
   // underscore (_class, ...).
   void ClearAttrs(const Node& node) {
     names_.clear();
-    Access::state(node)->ForEachAttr(
+    internal::Access::state(node)->ForEachAttr(
         node.id(), [this](absl::string_view name, absl::string_view) {
           if (name.empty() || name[0] != '_') names_.push_back(name);
         });
@@ -268,7 +268,7 @@ class PatternEditor {
   std::vector<absl::string_view> names_;  // Scratch: names of attributes.
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

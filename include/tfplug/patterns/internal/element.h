@@ -13,7 +13,7 @@
 
 // The data behind the handles of patterns/pattern.h: a tree of elements (a DAG
 // where a handle is used twice).
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 struct PatternElement;
 
@@ -62,7 +62,7 @@ struct PatternElement {
   bool is_consumed() const { return is_node() && !may_have_other_uses; }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

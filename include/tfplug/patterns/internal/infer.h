@@ -21,7 +21,7 @@
 
 // Types of values, and the attributes that follow from the types and the
 // number of a node's inputs.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Returns the type of output `port` of a node with this signature; nothing if
 // it is unknown. get_raw_attr(name) returns a serialized AttrValue.
@@ -31,7 +31,7 @@ std::optional<DataType> FindOutputType(const OpSignature& signature, int port,
   int64_t left = port;
   for (const OpSignature::Arg& output : signature.outputs) {
     if (!output.type_list_attr.empty()) {
-      const auto types = AttrCodec<std::vector<DataType>>::Decode(
+      const auto types = graph::AttrCodec<std::vector<DataType>>::Decode(
           get_raw_attr(output.type_list_attr));
       if (!types.has_value()) return std::nullopt;
       const auto count = static_cast<int64_t>(types->size());
@@ -42,13 +42,13 @@ std::optional<DataType> FindOutputType(const OpSignature& signature, int port,
     int64_t count = 1;
     if (!output.number_attr.empty()) {
       const auto number =
-          AttrCodec<int64_t>::Decode(get_raw_attr(output.number_attr));
+          graph::AttrCodec<int64_t>::Decode(get_raw_attr(output.number_attr));
       if (!number.has_value()) return std::nullopt;
       count = *number;
     }
     if (left < count) {
       if (output.type_attr.empty()) return output.type;
-      return AttrCodec<DataType>::Decode(get_raw_attr(output.type_attr));
+      return graph::AttrCodec<DataType>::Decode(get_raw_attr(output.type_attr));
     }
     left -= count;
   }
@@ -114,14 +114,14 @@ class InputLayout {
   static std::optional<size_t> CountOf(const OpSignature::Arg& arg,
                                        const F& get_raw_attr) {
     if (!arg.type_list_attr.empty()) {
-      const auto types = AttrCodec<std::vector<DataType>>::Decode(
+      const auto types = graph::AttrCodec<std::vector<DataType>>::Decode(
           get_raw_attr(arg.type_list_attr));
       if (!types.has_value()) return std::nullopt;
       return types->size();
     }
     if (arg.number_attr.empty()) return 1;
     const auto number =
-        AttrCodec<int64_t>::Decode(get_raw_attr(arg.number_attr));
+        graph::AttrCodec<int64_t>::Decode(get_raw_attr(arg.number_attr));
     if (!number.has_value() || *number < 0) return std::nullopt;
     return static_cast<size_t>(*number);
   }
@@ -141,10 +141,10 @@ inline std::optional<std::string> InferAttr(const OpSignature& signature,
     const OpSignature::Arg& arg = signature.inputs[i];
     const auto [first, count] = layout.InputsOf(i);
     if (arg.number_attr == attr) {
-      return AttrCodec<int64_t>::Encode(static_cast<int64_t>(count));
+      return graph::AttrCodec<int64_t>::Encode(static_cast<int64_t>(count));
     }
     if (arg.type_attr == attr && count > 0 && types[first] != DataType(0)) {
-      return AttrCodec<DataType>::Encode(types[first]);
+      return graph::AttrCodec<DataType>::Encode(types[first]);
     }
     if (arg.type_list_attr == attr) {
       const auto begin = types.begin() + static_cast<std::ptrdiff_t>(first);
@@ -153,13 +153,13 @@ inline std::optional<std::string> InferAttr(const OpSignature& signature,
       for (DataType type : list) {
         if (type == DataType(0)) return std::nullopt;
       }
-      return AttrCodec<std::vector<DataType>>::Encode(list);
+      return graph::AttrCodec<std::vector<DataType>>::Encode(list);
     }
   }
   return std::nullopt;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

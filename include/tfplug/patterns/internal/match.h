@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // The values that a variant of a pattern matched, by index: first the
 // variant's slots, then the slots of each repetition (of an Each or Repeated).
@@ -146,7 +146,7 @@ class PatternMatch {
   std::vector<std::pair<uint32_t, uint32_t>> by_node_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

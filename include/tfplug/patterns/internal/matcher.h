@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Matches variants of a rule's pattern with nodes, and plans the replacement.
 // The match and its plan are valid until the next call of Match(). Cheap checks
@@ -271,7 +271,7 @@ class PatternMatcher {
                      Output end, int progress) {
     const PatternElement* group = variant.slots[Index(step.slot)];
     // The bound is reached only in a cycle.
-    uint32_t left = end.node ? Access::state(end.node)->size() : 0;
+    uint32_t left = end.node ? internal::Access::state(end.node)->size() : 0;
     for (; end.node && left > 0; --left) {
       const PatternVariant* body =
           MatchBody(group, *step.bodies, end, progress);
@@ -328,7 +328,7 @@ class PatternMatcher {
   std::vector<char> swapped_, body_swapped_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

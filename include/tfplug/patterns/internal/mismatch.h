@@ -13,7 +13,7 @@
 
 // The reason why a pattern did not match. The matcher records handles and
 // indices; only Rules::Explain turns them into text.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 struct Mismatch {
   enum class Reason {
@@ -135,7 +135,7 @@ inline std::string Describe(const Mismatch& m) {
   return "";
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

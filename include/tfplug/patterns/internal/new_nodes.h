@@ -19,7 +19,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Adds the new nodes of a replacement to the graph, each one once.
 class NewNodes {
@@ -108,7 +108,7 @@ class NewNodes {
   std::vector<std::pair<const ReplacementTree*, Node>> made_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // TensorFlow's definition of the op of a new node, compared with the attributes
 // that the rule sets. It is the same for all matches.
@@ -90,7 +90,7 @@ class NewOps {
   std::list<NewOp> ops_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -26,7 +26,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Evaluates everything that can prevent a replacement before the graph is
 // changed: conditions, op definitions, kernels, computed values and cycles.
@@ -41,7 +41,7 @@ class PatternPlan {
     num_nodes_ = num_sources_ = 0;
     constants_.clear();
     computed_.clear();
-    const auto matched = Access::Construct<Matched>(match, context_);
+    const auto matched = internal::Access::Construct<Matched>(match, context_);
     for (const RuleData::Condition& condition : rule.conditions) {
       if (!condition.predicate(matched)) {
         return Fail(Reason::kCondition, condition.description);
@@ -165,7 +165,7 @@ class PatternPlan {
   }
   absl::string_view FindCopy(const NewAttr& attr, const Matched& matched) {
     const Node from =
-        Access::Find(matched, PatternOutput{attr.copy_from, 0}).node;
+        internal::Access::Find(matched, PatternOutput{attr.copy_from, 0}).node;
     if (!from) return {};
     size_t i = 0;
     while (i < num_sources_ && sources_[i].node != from) ++i;
@@ -184,7 +184,7 @@ class PatternPlan {
     Source& source = sources_[num_sources_++];
     source.node = node;
     source.attrs.clear();
-    Access::state(node)->ForEachAttr(
+    internal::Access::state(node)->ForEachAttr(
         node.id(), [&](absl::string_view name, absl::string_view value) {
           source.attrs.emplace_back(name, value);
         });
@@ -252,9 +252,9 @@ class PatternPlan {
                   Describe(root) +
                       " has no device yet, so its kernel cannot be determined");
     }
-    std::vector<TypeAttr> types;
+    std::vector<kernel_internal::TypeAttr> types;
     for (const auto& [name, value] : node.attrs) {
-      const auto type = AttrCodec<DataType>::Decode(value);
+      const auto type = graph::AttrCodec<DataType>::Decode(value);
       if (type.has_value()) types.emplace_back(name, *type);
     }
     const std::string& op = node.tree->op;
@@ -323,7 +323,7 @@ class PatternPlan {
   DependencySearch dependency_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -18,7 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 // The data behind patterns/rule.h: rules, and their replacements as trees.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 using patterns::Matched;
 
@@ -85,7 +85,7 @@ constexpr bool IsAttrValue() {
 // the match, or the type that Node::SetAttr() would store.
 template <class V, class = void>
 struct NewAttrType {
-  using Type = AttrTypeFor<V>;
+  using Type = graph::AttrTypeFor<V>;
 };
 template <class V>
 struct NewAttrType<V, std::enable_if_t<std::is_invocable_v<V, const Matched&>>>
@@ -99,16 +99,16 @@ void Assign(V value, NewAttr& attr) {
         IsAttrValue<std::invoke_result_t<V, const Matched&>, T>(),
         "tfplug: the function does not return the type of the attribute");
     attr.function = [value = std::move(value)](const Matched& matched) {
-      return AttrCodec<T>::Encode(static_cast<T>(value(matched)));
+      return graph::AttrCodec<T>::Encode(static_cast<T>(value(matched)));
     };
   } else {
     static_assert(IsAttrValue<V, T>(),
                   "tfplug: the value does not have the type of the attribute");
-    attr.value = AttrCodec<T>::Encode(static_cast<T>(std::move(value)));
+    attr.value = graph::AttrCodec<T>::Encode(static_cast<T>(std::move(value)));
   }
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -11,13 +11,14 @@
 #include "absl/status/statusor.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/patterns/internal/editor.h"
 #include "tfplug/patterns/internal/matcher.h"
 #include "tfplug/patterns/internal/table.h"
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // One run of rules over a graph. Visiting a node allocates nothing.
 class PatternRun {
@@ -59,7 +60,8 @@ class PatternRun {
       for (uint32_t id : nodes_[root.op]) {
         // An earlier replacement may have changed or removed the node.
         if (state_->op(id) != graph_ops_[root.op]) continue;
-        absl::Status status = Visit(Access::Construct<Node>(state_, id));
+        absl::Status status =
+            Visit(internal::Access::Construct<Node>(state_, id));
         if (!status.ok()) return status;
       }
     }
@@ -69,7 +71,7 @@ class PatternRun {
   // Lists the nodes with each root's op, in one pass over the graph.
   void FindNodes() {
     const Node first = *graph_.nodes().begin();
-    state_ = Access::state(first);
+    state_ = internal::Access::state(first);
     table_ops_.assign(table_ops_.size(), PatternTable::kAbsent);
     nodes_.resize(table_.num_root_ops());
     for (std::vector<uint32_t>& nodes : nodes_) nodes.clear();
@@ -143,10 +145,10 @@ class PatternRun {
   std::vector<const Entry*> possible_;
   std::vector<uint32_t> table_ops_;           // By op of the graph.
   std::vector<std::vector<uint32_t>> nodes_;  // By op of a root.
-  GraphState* state_ = nullptr;
+  graph_internal::GraphState* state_ = nullptr;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -12,7 +12,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Checks that the rest of the graph does not need the nodes of a match that a
 // replacement consumes.
@@ -158,7 +158,7 @@ class PatternSurroundings {
   Mismatch& mismatch_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -12,13 +12,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/graph.h"
+#include "tfplug/graph/internal/op_table.h"
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/internal/variant.h"
 #include "tfplug/patterns/internal/variant_builder.h"
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 inline absl::Status AnnotateRule(const std::string& name, const Node& node,
                                  const absl::Status& status) {
@@ -89,7 +90,7 @@ class PatternTable {
 
   // Stores find(op) for each op. find() returns the op's id in a graph, or
   // kAbsent.
-  static constexpr uint32_t kAbsent = OpTable::kNone;
+  static constexpr uint32_t kAbsent = graph_internal::OpTable::kNone;
   template <class F>
   void FindOps(const F& find, std::vector<uint32_t>& graph_ops) const {
     graph_ops.clear();
@@ -222,7 +223,7 @@ class PatternTable {
   absl::Status status_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -12,7 +12,7 @@
 
 // Traits of typed ops (ops::MatMul, ...), with which patterns and replacements
 // are checked at compile time.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 template <class T>
 inline constexpr bool kIsTypedOp = false;
@@ -25,7 +25,8 @@ struct IsEnumOf;
 template <class E, class Names>
 struct IsEnumOf<E, Op<Names>> {
   static constexpr bool kValue =
-      ScopeOf(SpellingOf<E>()) == SpellingOf<Names>();
+      kernel_internal::ScopeOf(kernel_internal::SpellingOf<E>()) ==
+      kernel_internal::SpellingOf<Names>();
 };
 template <class E, class O>
 constexpr bool BelongsTo() {
@@ -39,7 +40,8 @@ struct FixedInputs {
 };
 template <class O>
 struct FixedInputs<O, std::void_t<typename O::Inputs>> {
-  static constexpr int kCount = kEnumeratorCount<typename O::Inputs>;
+  static constexpr int kCount =
+      kernel_internal::kEnumeratorCount<typename O::Inputs>;
 };
 template <class O, class = void>
 inline constexpr bool kHasInputLists = false;
@@ -58,7 +60,8 @@ struct FixedOutputs {
 };
 template <class O>
 struct FixedOutputs<O, std::void_t<typename O::Outputs>> {
-  static constexpr int kCount = kEnumeratorCount<typename O::Outputs>;
+  static constexpr int kCount =
+      kernel_internal::kEnumeratorCount<typename O::Outputs>;
 };
 template <class O, class = void>
 inline constexpr bool kHasOutputLists = false;
@@ -78,7 +81,7 @@ constexpr bool HasManyOutputs() {
   return FixedOutputs<O>::kCount > 1 || kHasOutputLists<O>;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -16,7 +16,7 @@
 // if it is commutative. It is a list of steps. Each step succeeds or fails,
 // except that the matcher tries both orders of the inputs of inner commutative
 // nodes, and all candidates of a kUse.
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 struct PatternVariant;
 
@@ -97,7 +97,7 @@ struct PatternVariant {
   }
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::patterns_internal {
 
 // Finds all variants of a pattern, in the order in which they are tried.
 class VariantBuilder {
@@ -353,7 +353,7 @@ class VariantBuilder {
   absl::Status status_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
 

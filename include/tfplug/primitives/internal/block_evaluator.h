@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 // The elements of an operand along one dimension.
 struct Row {
@@ -72,17 +72,18 @@ class BlockEvaluator {
   // Stores the values of output `k`.
   void Store(size_t k, const Row& to, int64_t begin, int64_t n) const {
     const DataType from = TypeOf(expression_.outputs()[k].value);
-    VisitStored(to.operand->type, [&](auto tag) {
+    ir::VisitStored(to.operand->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* const y =
           static_cast<T*>(to.operand->data) + to.offset + begin * to.stride;
-      VisitComputed(from, [&](auto from_tag) {
+      ir::VisitComputed(from, [&](auto from_tag) {
         using From = typename decltype(from_tag)::type;
         const From* const x = static_cast<const From*>(output(k));
         if (to.stride == 1) {
-          for (int64_t i = 0; i < n; ++i) y[i] = Convert<T>(x[i]);
+          for (int64_t i = 0; i < n; ++i) y[i] = ir::Convert<T>(x[i]);
         } else {
-          for (int64_t i = 0; i < n; ++i) y[i * to.stride] = Convert<T>(x[i]);
+          for (int64_t i = 0; i < n; ++i)
+            y[i * to.stride] = ir::Convert<T>(x[i]);
         }
       });
     });
@@ -101,7 +102,7 @@ class BlockEvaluator {
   }
 
   static void FillScalar(DataType type, uint64_t bits, int64_t n, void* y) {
-    VisitComputed(ComputeType(type), [&](auto tag) {
+    ir::VisitComputed(ComputeType(type), [&](auto tag) {
       using C = typename decltype(tag)::type;
       C value;
       if constexpr (std::is_floating_point_v<C>) {
@@ -123,7 +124,7 @@ class BlockEvaluator {
     const int64_t stride = row.stride;
     const int64_t offset = row.offset + begin * stride;
     if (operand.kind == Operand::Kind::kIndex) {
-      return VisitComputed(ComputeType(operand.type), [&](auto tag) {
+      return ir::VisitComputed(ComputeType(operand.type), [&](auto tag) {
         using C = typename decltype(tag)::type;
         C* const to = static_cast<C*>(y);
         const int64_t first = static_cast<int64_t>(operand.scalar) + offset;
@@ -131,9 +132,9 @@ class BlockEvaluator {
           to[i] = static_cast<C>(first + i * stride);
       });
     }
-    VisitStored(operand.type, [&](auto tag) {
+    ir::VisitStored(operand.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using C = Computed<T>;
+      using C = ir::Computed<T>;
       C* const to = static_cast<C*>(y);
       const T* const x = static_cast<const T*>(operand.data) + offset;
       if (stride == 1) {
@@ -149,9 +150,9 @@ class BlockEvaluator {
   static void LoadElements(const Row& row, int64_t begin, int64_t n,
                            const int64_t* index, void* y) {
     const Operand& operand = *row.operand;
-    VisitStored(operand.type, [&](auto tag) {
+    ir::VisitStored(operand.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      using C = Computed<T>;
+      using C = ir::Computed<T>;
       C* const to = static_cast<C*>(y);
       const T* const x =
           static_cast<const T*>(operand.data) + row.offset + begin * row.stride;
@@ -165,39 +166,39 @@ class BlockEvaluator {
   }
 
   void Compute(const Instruction& in, int64_t n, void* y) const {
-    const OpcodeInfo info = InfoOf(in.opcode);
+    const ir::OpcodeInfo info = ir::InfoOf(in.opcode);
     const void* const a = value(in.a);
     if (in.opcode == Opcode::kSelect) return ChooseAll(in, n, y);
     if (in.opcode == Opcode::kBitcast) {
       std::memcpy(y, a, static_cast<size_t>(n) * DataTypeSize(in.type));
       return;
     }
-    VisitComputed(TypeOf(in.a), [&](auto tag) {
+    ir::VisitComputed(TypeOf(in.a), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* const x = static_cast<const T*>(a);
       if (in.opcode == Opcode::kCast) {
-        return VisitStored(in.type, [&](auto to) {
+        return ir::VisitStored(in.type, [&](auto to) {
           using To = typename decltype(to)::type;
-          using C = Computed<To>;
-          Each(n, static_cast<C*>(y), x,
-               [](T v) { return static_cast<C>(Convert<To>(v)); });
+          using C = ir::Computed<To>;
+          ir::Each(n, static_cast<C*>(y), x,
+                   [](T v) { return static_cast<C>(ir::Convert<To>(v)); });
         });
       }
       const T* const z =
           info.arity == 2 ? static_cast<const T*>(value(in.b)) : nullptr;
       if (info.gives_bool) {
-        return ComputeComparison(in.opcode, n, static_cast<bool*>(y), x, z);
+        return ir::ComputeComparison(in.opcode, n, static_cast<bool*>(y), x, z);
       }
       if (info.arity == 2) {
-        return ComputeBinary(in.opcode, n, static_cast<T*>(y), x, z);
+        return ir::ComputeBinary(in.opcode, n, static_cast<T*>(y), x, z);
       }
-      ComputeUnary(in.opcode, n, static_cast<T*>(y), x);
+      ir::ComputeUnary(in.opcode, n, static_cast<T*>(y), x);
     });
   }
 
   void ChooseAll(const Instruction& in, int64_t n, void* y) const {
     const bool* const condition = static_cast<const bool*>(value(in.a));
-    VisitComputed(in.type, [&](auto tag) {
+    ir::VisitComputed(in.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* const to = static_cast<T*>(y);
       const T* const b = static_cast<const T*>(value(in.b));
@@ -237,7 +238,7 @@ class Odometer {
   std::array<int64_t, kMaxViewRank> index_ = {};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

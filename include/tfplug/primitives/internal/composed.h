@@ -13,16 +13,16 @@
 #pragma GCC visibility push(hidden)
 
 // Primitives composed of Map and Reduce.
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 inline absl::Status ComposeMatMul(Launcher& launcher, const Operand& a,
                                   const Operand& b, const Operand& c) {
   const int m = c.rank - 2;
   TFPLUG_ASSIGN_OR_RETURN(const Reduction* const sum_of_products,
-                          SumOfProducts(a.type, b.type, c.type));
+                          primitives::SumOfProducts(a.type, b.type, c.type));
   // [batch..., m, n, k]
-  const Operand rows = WithDim(a, m + 1, c.dim(m + 1));
-  const Operand columns = WithDim(WithDimLast(b, m), m, c.dim(m));
+  const Operand rows = ir::WithDim(a, m + 1, c.dim(m + 1));
+  const Operand columns = ir::WithDim(ir::WithDimLast(b, m), m, c.dim(m));
   return launcher.Reduce(*sum_of_products, {rows, columns}, {c});
 }
 
@@ -33,11 +33,12 @@ inline absl::Status ComposeScatterSet(Launcher& launcher,
                                       const Operand& output) {
   const int64_t rows = output.dim(0), n = indices.dim(0);
   constexpr DataType kInt64 = DataType::kInt64;
-  static Memo<Reduction> find_memo;
-  static Memo<Expression> select_memo;
+  static primitives::Memo<Reduction> find_memo;
+  static primitives::Memo<Expression> select_memo;
   TFPLUG_ASSIGN_OR_RETURN(
-      const Reduction* const find_last, find_memo.Get(KeyOf(indices.type), [&] {
-        return MakeReduction(
+      const Reduction* const find_last,
+      find_memo.Get(primitives::KeyOf(indices.type), [&] {
+        return primitives::MakeReduction(
             ReduceKind::kMax, {indices.type, kInt64, kInt64}, kInt64,
             [&](Value index, Value row, Value i) {
               return Select(Cast(index, kInt64) == row, i, -1);
@@ -46,7 +47,7 @@ inline absl::Status ComposeScatterSet(Launcher& launcher,
       }));
   TFPLUG_ASSIGN_OR_RETURN(
       const Expression* const select,
-      select_memo.Get(KeyOf(output.type, updates.type), [&] {
+      select_memo.Get(primitives::KeyOf(output.type, updates.type), [&] {
         ExpressionBuilder builder;
         const Value last = builder.Input(kInt64);
         const Value old = builder.Input(output.type);
@@ -56,15 +57,16 @@ inline absl::Status ComposeScatterSet(Launcher& launcher,
         return std::move(builder).Build();
       }));
   TFPLUG_ASSIGN_OR_RETURN(Operand winner, launcher.Allocate(kInt64, {rows}));
-  TFPLUG_RETURN_IF_ERROR(launcher.Reduce(
-      *find_last,
-      {WithDim(indices, 0, rows), Operand::Index().AddDim(rows, 1).AddDim(n, 0),
-       Operand::Index().AddDim(rows, 0).AddDim(n, 1)},
-      {winner}));
+  TFPLUG_RETURN_IF_ERROR(
+      launcher.Reduce(*find_last,
+                      {ir::WithDim(indices, 0, rows),
+                       Operand::Index().AddDim(rows, 1).AddDim(n, 0),
+                       Operand::Index().AddDim(rows, 0).AddDim(n, 1)},
+                      {winner}));
   for (int d = 1; d < output.rank; ++d) winner.AddDim(output.dim(d), 0);
-  return launcher.Map(*select,
-                      {winner, output, WithDim(WithAxis(updates, 0), 0, rows)},
-                      {output});
+  return launcher.Map(
+      *select, {winner, output, ir::WithDim(ir::WithAxis(updates, 0), 0, rows)},
+      {output});
 }
 
 // Returns the combination of all updates of a row with the row. Inputs: index,
@@ -90,7 +92,7 @@ inline absl::StatusOr<Reduction> MakeScatter(ScatterKind kind, DataType index,
   TFPLUG_ASSIGN_OR_RETURN(
       reduction.finish,
       MakeExpression({type, output}, {output}, [&](Value all, Value old) {
-        return Combine(reduction.kind, old, all);
+        return primitives::Combine(reduction.kind, old, all);
       }));
   return reduction;
 }
@@ -103,10 +105,10 @@ inline absl::Status ComposeScatter(Launcher& launcher, ScatterKind kind,
   if (kind == ScatterKind::kSet) {
     return ComposeScatterSet(launcher, indices, updates, output);
   }
-  static Memo<Reduction> memo;
+  static primitives::Memo<Reduction> memo;
   TFPLUG_ASSIGN_OR_RETURN(
       const Reduction* const reduction,
-      memo.Get(KeyOf(indices.type, updates.type, output.type) |
+      memo.Get(primitives::KeyOf(indices.type, updates.type, output.type) |
                    static_cast<uint32_t>(kind) << 24,
                [&] {
                  return MakeScatter(kind, indices.type, updates.type,
@@ -123,7 +125,8 @@ inline absl::Status ComposeScatter(Launcher& launcher, ScatterKind kind,
   }
   index.AddDim(n, indices.stride(0));
   row.AddDim(n, 0);
-  const Operand update = WithDim(WithDimLast(updates, 0), 0, output.dim(0));
+  const Operand update =
+      ir::WithDim(ir::WithDimLast(updates, 0), 0, output.dim(0));
   Operand old = output;
   return launcher.Reduce(*reduction, {index, row, update, old.AddDim(n, 0)},
                          {output});
@@ -135,30 +138,32 @@ inline absl::Status ComposeScan(Launcher& launcher, ReduceKind kind,
   const int axis = output.rank - 1;
   const int64_t size = output.dim(axis);
   const DataType type = ComputeType(output.type);
-  static Memo<Expression> memo;
+  static primitives::Memo<Expression> memo;
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const first,
-                          ConversionOf(input.type, type));
+                          primitives::ConversionOf(input.type, type));
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
-                          ConversionOf(type, type));
+                          primitives::ConversionOf(type, type));
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const last,
-                          ConversionOf(type, output.type));
-  const uint32_t key = KeyOf(type) | static_cast<uint32_t>(kind) << 8;
+                          primitives::ConversionOf(type, output.type));
+  const uint32_t key = primitives::KeyOf(type) | static_cast<uint32_t>(kind)
+                                                     << 8;
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const combine, memo.Get(key, [&] {
     return MakeExpression({type, type}, {type}, [&](Value before, Value at) {
-      return Combine(kind, before, at);
+      return primitives::Combine(kind, before, at);
     });
   }));
   TFPLUG_ASSIGN_OR_RETURN(Operand from,
-                          launcher.Allocate(type, DimsOf(output)));
-  TFPLUG_ASSIGN_OR_RETURN(Operand to, launcher.Allocate(type, DimsOf(output)));
+                          launcher.Allocate(type, ir::DimsOf(output)));
+  TFPLUG_ASSIGN_OR_RETURN(Operand to,
+                          launcher.Allocate(type, ir::DimsOf(output)));
   TFPLUG_RETURN_IF_ERROR(launcher.Map(*first, {input}, {from}));
   for (int64_t step = 1; step < size; step *= 2) {
-    TFPLUG_RETURN_IF_ERROR(launcher.Map(*copy, {Range(from, axis, 0, step)},
-                                        {Range(to, axis, 0, step)}));
-    TFPLUG_RETURN_IF_ERROR(launcher.Map(
-        *combine,
-        {Range(from, axis, 0, size - step), Range(from, axis, step, size)},
-        {Range(to, axis, step, size)}));
+    TFPLUG_RETURN_IF_ERROR(launcher.Map(*copy, {ir::Range(from, axis, 0, step)},
+                                        {ir::Range(to, axis, 0, step)}));
+    TFPLUG_RETURN_IF_ERROR(launcher.Map(*combine,
+                                        {ir::Range(from, axis, 0, size - step),
+                                         ir::Range(from, axis, step, size)},
+                                        {ir::Range(to, axis, step, size)}));
     std::swap(from, to);
   }
   return launcher.Map(*last, {from}, {output});
@@ -179,7 +184,7 @@ struct SortCode {
     SortCode code;
     TFPLUG_ASSIGN_OR_RETURN(
         code.count,
-        MakeReduction(
+        primitives::MakeReduction(
             ReduceKind::kSum, {type, type, kInt64, kInt64}, kInt64,
             [](Value x, Value other, Value i, Value other_i) {
               const Value is_first = other_i < i;
@@ -192,7 +197,7 @@ struct SortCode {
             },
             kInt64));
     TFPLUG_ASSIGN_OR_RETURN(
-        code.find, MakeReduction(
+        code.find, primitives::MakeReduction(
                        ReduceKind::kMax, {kInt64, kInt64, kInt64}, kInt64,
                        [](Value rank, Value wanted, Value i) {
                          return Select(rank == wanted, i, -1);
@@ -214,10 +219,10 @@ inline absl::Status ComposeSort(Launcher& launcher, const Operand& input,
   const int axis = input.rank - 1;
   const int64_t size = input.dim(axis), k = values.dim(axis);
   const DataType type = input.type;
-  static Memo<SortCode> memo;
+  static primitives::Memo<SortCode> memo;
   TFPLUG_ASSIGN_OR_RETURN(
       const SortCode* const code,
-      memo.Get(KeyOf(type), [&] { return SortCode::Make(type); }));
+      memo.Get(primitives::KeyOf(type), [&] { return SortCode::Make(type); }));
 
   // Returns a view of the index in dimension `d` of [outer..., a, b].
   const auto index = [&](int64_t a, int64_t b, int d) {
@@ -226,22 +231,23 @@ inline absl::Status ComposeSort(Launcher& launcher, const Operand& input,
     return view.AddDim(a, d == 0 ? 1 : 0).AddDim(b, d == 1 ? 1 : 0);
   };
   TFPLUG_ASSIGN_OR_RETURN(Operand rank,
-                          launcher.Allocate(kInt64, DimsOf(input)));
+                          launcher.Allocate(kInt64, ir::DimsOf(input)));
   TFPLUG_ASSIGN_OR_RETURN(Operand found,
-                          launcher.Allocate(kInt64, DimsOf(values)));
+                          launcher.Allocate(kInt64, ir::DimsOf(values)));
   TFPLUG_RETURN_IF_ERROR(launcher.Reduce(
       code->count,
-      {WithDim(input, axis + 1, size), WithDim(input, axis, size),
+      {ir::WithDim(input, axis + 1, size), ir::WithDim(input, axis, size),
        index(size, size, 0), index(size, size, 1)},
       {rank}));
   TFPLUG_RETURN_IF_ERROR(launcher.Reduce(
       code->find,
-      {WithDim(rank, axis, k), index(k, size, 0), index(k, size, 1)}, {found}));
-  const Operand elements = WithDim(WithAxis(input, axis), axis, k);
+      {ir::WithDim(rank, axis, k), index(k, size, 0), index(k, size, 1)},
+      {found}));
+  const Operand elements = ir::WithDim(ir::WithAxis(input, axis), axis, k);
   return launcher.Map(code->select, {found, elements}, {values, indices});
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

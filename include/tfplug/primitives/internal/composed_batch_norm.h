@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 // Batch normalization composed of Map and Reduce.
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 constexpr DataType kStatistic = DataType::kFloat;
 
@@ -19,7 +19,7 @@ inline Operand ByChannel(const Operand& image) {
   const int last = image.rank - 1;
   Operand view = image;
   view.rank = last;
-  return WithDim(view, 0, image.dim(last), image.stride(last));
+  return ir::WithDim(view, 0, image.dim(last), image.stride(last));
 }
 // Returns a vector repeated as `by_channel`.
 inline Operand Repeated(const Operand& vector, const Operand& by_channel) {
@@ -28,11 +28,11 @@ inline Operand Repeated(const Operand& vector, const Operand& by_channel) {
   return view;
 }
 inline Operand StatisticOf(double value, const Operand& like) {
-  return ScalarOf(kStatistic, value, like);
+  return ir::ScalarOf(kStatistic, value, like);
 }
 // Returns the number of elements of a channel.
 inline double CountOfChannel(const Operand& image) {
-  return static_cast<double>(CountOf(image, 0, image.rank - 1));
+  return static_cast<double>(ir::CountOf(image, 0, image.rank - 1));
 }
 
 // The computations for images of one type.
@@ -81,8 +81,9 @@ struct BatchNormCode {
 };
 
 inline absl::StatusOr<const BatchNormCode*> BatchNormCodeOf(DataType type) {
-  static Memo<BatchNormCode> memo;
-  return memo.Get(KeyOf(type), [&] { return BatchNormCode::Make(type); });
+  static primitives::Memo<BatchNormCode> memo;
+  return memo.Get(primitives::KeyOf(type),
+                  [&] { return BatchNormCode::Make(type); });
 }
 
 inline absl::Status Normalize(Launcher& launcher, const BatchNormCode& code,
@@ -139,7 +140,7 @@ struct BatchNormGradientCode {
   static absl::StatusOr<BatchNormGradientCode> Make(DataType type) {
     constexpr DataType s = kStatistic;
     BatchNormGradientCode code;
-    TFPLUG_ASSIGN_OR_RETURN(code.offset, MakeReduction(
+    TFPLUG_ASSIGN_OR_RETURN(code.offset, primitives::MakeReduction(
                                              ReduceKind::kSum, {type}, s,
                                              [](Value dy) { return dy; }, s));
     TFPLUG_ASSIGN_OR_RETURN(
@@ -178,9 +179,9 @@ struct BatchNormGradientCode {
 inline absl::Status ComposeBatchNormGradient(
     Launcher& launcher, const BatchNormalization& norm,
     const BatchNormGradientOperands& n) {
-  static Memo<BatchNormGradientCode> memo;
+  static primitives::Memo<BatchNormGradientCode> memo;
   TFPLUG_ASSIGN_OR_RETURN(const BatchNormGradientCode* const code,
-                          memo.Get(KeyOf(n.x.type), [&] {
+                          memo.Get(primitives::KeyOf(n.x.type), [&] {
                             return BatchNormGradientCode::Make(n.x.type);
                           }));
   const Operand dy = ByChannel(n.y_gradient), x = ByChannel(n.x);
@@ -203,7 +204,7 @@ inline absl::Status ComposeBatchNormGradient(
       {ByChannel(n.x_gradient)});
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

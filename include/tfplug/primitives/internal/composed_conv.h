@@ -12,7 +12,7 @@
 
 // Convolutions composed of copies and matrix products: windows, copied to
 // dense matrices, times the filter.
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 // The copies of windows are made in slices of this size, which bounds the
 // memory of a convolution.
@@ -30,9 +30,9 @@ absl::Status ForEachSlice(const Operand& a, int d, int end, const Operand& b,
   const int64_t step = std::max<int64_t>(1, limit / (count / size));
   for (int64_t begin = 0; begin < size; begin += step) {
     const int64_t stop = std::min(size, begin + step);
-    TFPLUG_RETURN_IF_ERROR(ForEachSlice(Range(a, d, begin, stop), d + 1, end,
-                                        Range(b, of_b, begin, stop), of_b + 1,
-                                        limit, use));
+    TFPLUG_RETURN_IF_ERROR(ForEachSlice(ir::Range(a, d, begin, stop), d + 1,
+                                        end, ir::Range(b, of_b, begin, stop),
+                                        of_b + 1, limit, use));
   }
   return absl::OkStatus();
 }
@@ -59,7 +59,7 @@ inline void AddMerged(const Operand& from, int begin, int end, Operand& to) {
 inline Operand AsMatrices(const Operand& view, int64_t groups) {
   const int last = view.rank - 1;
   const int64_t columns = view.dim(last) / groups;
-  Operand result = WithoutDims(view);
+  Operand result = ir::WithoutDims(view);
   result.AddDim(groups, columns * view.stride(last));
   AddMerged(view, 0, last, result);
   return result.AddDim(columns, view.stride(last));
@@ -71,7 +71,7 @@ inline absl::Status MultiplyRows(Launcher& launcher, const Operand& a,
                                  const Operand& b, const Operand& c) {
   const Operand to = AsMatrices(c, a.dim(0));
   const int last = to.rank - 1;
-  Operand rows = WithoutDims(a), repeated = WithoutDims(b);
+  Operand rows = ir::WithoutDims(a), repeated = ir::WithoutDims(b);
   rows.AddDim(a.dim(0), a.stride(0));
   repeated.AddDim(b.dim(0), b.stride(0));
   int64_t stride = a.stride(1) * a.dim(1);
@@ -96,7 +96,7 @@ class Patches {
                                int64_t groups) {
     const int last = windows.rank - 1;
     const int64_t depth = windows.dim(last) / groups;
-    Operand grouped = WithoutDims(windows);
+    Operand grouped = ir::WithoutDims(windows);
     grouped.AddDim(groups, depth * windows.stride(last));
     AddMerged(windows, 0, kept, grouped);
     const int pixels = grouped.rank;
@@ -110,12 +110,12 @@ class Patches {
       TFPLUG_ASSIGN_OR_RETURN(memory_,
                               launcher_.Allocate(windows.type, {size}));
     }
-    TFPLUG_RETURN_IF_ERROR(internal::Copy(
+    TFPLUG_RETURN_IF_ERROR(primitives::Copy(
         launcher_, grouped,
-        Operand::Dense(memory_.data, memory_.type, DimsOf(grouped))));
+        Operand::Dense(memory_.data, memory_.type, ir::DimsOf(grouped))));
     return Operand::Dense(memory_.data, memory_.type,
-                          {groups, CountOf(windows, 0, kept),
-                           CountOf(windows, kept, last) * depth});
+                          {groups, ir::CountOf(windows, 0, kept),
+                           ir::CountOf(windows, kept, last) * depth});
   }
 
  private:
@@ -126,14 +126,15 @@ class Patches {
 // Returns a dense view of the same elements.
 inline absl::StatusOr<Operand> DenseOf(Launcher& launcher,
                                        const Operand& view) {
-  Operand dense = Operand::Dense(view.data, view.type, DimsOf(view));
+  Operand dense = Operand::Dense(view.data, view.type, ir::DimsOf(view));
   bool is_dense = true;
   for (int d = 0; d < view.rank; ++d) {
     is_dense &= view.dim(d) == 1 || view.stride(d) == dense.stride(d);
   }
   if (is_dense) return dense;
-  TFPLUG_ASSIGN_OR_RETURN(dense, launcher.Allocate(view.type, DimsOf(view)));
-  TFPLUG_RETURN_IF_ERROR(Copy(launcher, view, dense));
+  TFPLUG_ASSIGN_OR_RETURN(dense,
+                          launcher.Allocate(view.type, ir::DimsOf(view)));
+  TFPLUG_RETURN_IF_ERROR(primitives::Copy(launcher, view, dense));
   return dense;
 }
 
@@ -144,9 +145,9 @@ inline absl::Status MultiplyWindows(Launcher& launcher, const Operand& windows,
                                     const Operand& image, int64_t max_bytes) {
   const int kept = image.rank - 1;
   const int64_t outputs = filter.dim(filter.rank - 1);
-  Operand weights = WithoutDims(filter);
+  Operand weights = ir::WithoutDims(filter);
   weights.AddDim(groups, outputs / groups)
-      .AddDim(CountOf(filter, 0, filter.rank - 1), outputs)
+      .AddDim(ir::CountOf(filter, 0, filter.rank - 1), outputs)
       .AddDim(outputs / groups, 1);
   Patches patches(launcher);
   auto multiply = [&](const Operand& part, const Operand& out) -> absl::Status {
@@ -164,8 +165,8 @@ inline absl::Status ComposeConv(Launcher& launcher, const Convolution& conv,
                                 const Operand& output,
                                 int64_t max_bytes = kMaxPatchBytes) {
   TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                          Padded(launcher, image, conv.windows, 0));
-  const Operand windows = WindowsOf(padded, conv.windows);
+                          primitives::Padded(launcher, image, conv.windows, 0));
+  const Operand windows = primitives::WindowsOf(padded, conv.windows);
   if (IsDepthwise(conv, filter)) {
     return ComposeDepthwise(launcher, windows, filter, output);
   }
@@ -180,9 +181,9 @@ inline absl::Status ComposeConvInputGradient(
     int64_t max_bytes = kMaxPatchBytes) {
   TFPLUG_ASSIGN_OR_RETURN(
       const Operand windows,
-      SpreadWindows(launcher, output_gradient, conv.windows));
+      primitives::SpreadWindows(launcher, output_gradient, conv.windows));
   const int spatial = filter.rank - 2;
-  const Operand backward = Reversed(filter, 0, spatial);
+  const Operand backward = ir::Reversed(filter, 0, spatial);
   if (IsDepthwise(conv, filter)) {
     return ComposeDepthwiseInputGradient(launcher, windows, backward,
                                          image_gradient);
@@ -206,8 +207,8 @@ inline absl::Status ComposeConvFilterGradient(
     const Operand& output_gradient, const Operand& filter_gradient,
     int64_t max_bytes = kMaxPatchBytes) {
   TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                          Padded(launcher, image, conv.windows, 0));
-  const Operand windows = WindowsOf(padded, conv.windows);
+                          primitives::Padded(launcher, image, conv.windows, 0));
+  const Operand windows = primitives::WindowsOf(padded, conv.windows);
   if (IsDepthwise(conv, filter_gradient)) {
     return ComposeDepthwiseFilterGradient(launcher, windows, output_gradient,
                                           filter_gradient);
@@ -223,14 +224,14 @@ inline absl::Status ComposeConvFilterGradient(
   auto multiply = [&](const Operand& part, const Operand& out) -> absl::Status {
     TFPLUG_ASSIGN_OR_RETURN(const Operand rows,
                             patches.Copy(part, kept, conv.groups));
-    return MultiplyRows(launcher, Transposed(rows), columns, out);
+    return MultiplyRows(launcher, ir::Transposed(rows), columns, out);
   };
   return ForEachSlice(
       windows, kept, end, filter_gradient, 0,
       max_bytes / static_cast<int64_t>(DataTypeSize(image.type)), multiply);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

@@ -11,7 +11,7 @@
 // Depthwise convolutions composed of reductions: sums of products over windows.
 // Windows are views [batch, output..., window..., channels] or, of gradients,
 // [batch, input..., window..., outputs]; a filter is [window..., 1, outputs].
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 inline bool IsDepthwise(const Convolution& conv, const Operand& filter) {
   return conv.groups > 1 && filter.dim(filter.rank - 2) == 1;
@@ -38,11 +38,12 @@ inline absl::Status ComposeDepthwise(Launcher& launcher, const Operand& windows,
                                      const Operand& image) {
   const int spatial = filter.rank - 2, last = windows.rank - 1;
   const int64_t channels = windows.dim(last);
-  TFPLUG_ASSIGN_OR_RETURN(const Reduction* const sum,
-                          SumOfProducts(image.type, image.type, image.type));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Reduction* const sum,
+      primitives::SumOfProducts(image.type, image.type, image.type));
   // [batch, output..., channel, output of a channel, window...] of all three
-  Operand elements = WithoutDims(windows), weights = WithoutDims(filter),
-          out = WithoutDims(image);
+  Operand elements = ir::WithoutDims(windows),
+          weights = ir::WithoutDims(filter), out = ir::WithoutDims(image);
   AddDims(elements, windows, 0, spatial + 1, &windows);
   AddDims(weights, windows, 0, spatial + 1, nullptr);
   AddDims(out, image, 0, spatial + 1, &image);
@@ -62,11 +63,12 @@ inline absl::Status ComposeDepthwiseInputGradient(
   const int spatial = backward.rank - 2, last = windows.rank - 1;
   const int64_t channels = image_gradient.dim(spatial + 1);
   const int64_t outputs = windows.dim(last) / channels;
-  TFPLUG_ASSIGN_OR_RETURN(
-      const Reduction* const sum,
-      SumOfProducts(windows.type, backward.type, image_gradient.type));
+  TFPLUG_ASSIGN_OR_RETURN(const Reduction* const sum,
+                          primitives::SumOfProducts(windows.type, backward.type,
+                                                    image_gradient.type));
   // [batch, input..., channel, window..., output of the channel]
-  Operand elements = WithoutDims(windows), weights = WithoutDims(backward);
+  Operand elements = ir::WithoutDims(windows),
+          weights = ir::WithoutDims(backward);
   AddDims(elements, windows, 0, spatial + 1, &windows);
   AddDims(weights, windows, 0, spatial + 1, nullptr);
   elements.AddDim(channels, outputs * windows.stride(last));
@@ -85,11 +87,12 @@ inline absl::Status ComposeDepthwiseFilterGradient(
   const int64_t channels = windows.dim(last);
   TFPLUG_ASSIGN_OR_RETURN(
       const Reduction* const sum,
-      SumOfProducts(windows.type, output_gradient.type, filter_gradient.type));
+      primitives::SumOfProducts(windows.type, output_gradient.type,
+                                filter_gradient.type));
   // [window..., channel, output of a channel, batch, output...] of all three
-  Operand elements = WithoutDims(windows),
-          gradients = WithoutDims(output_gradient),
-          out = WithoutDims(filter_gradient);
+  Operand elements = ir::WithoutDims(windows),
+          gradients = ir::WithoutDims(output_gradient),
+          out = ir::WithoutDims(filter_gradient);
   AddDims(elements, windows, spatial + 1, last, &windows);
   AddDims(gradients, filter_gradient, 0, spatial, nullptr);
   AddDims(out, filter_gradient, 0, spatial, &filter_gradient);
@@ -102,7 +105,7 @@ inline absl::Status ComposeDepthwiseFilterGradient(
   return launcher.Reduce(*sum, {elements, gradients}, {out});
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

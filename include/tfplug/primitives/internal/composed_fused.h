@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 // Products with an epilogue, composed of the product and Map.
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 inline Value Activate(Activation activation, Value x, Value alpha) {
   switch (activation) {
@@ -51,20 +51,20 @@ inline absl::StatusOr<Expression> MakeEpilogue(const Epilogue& epilogue,
 // Applies the epilogue to a product whose last dimension is the columns.
 inline absl::Status ApplyEpilogue(Launcher& launcher, const Epilogue& epilogue,
                                   const Operand& product) {
-  static Memo<Expression> memo;
+  static primitives::Memo<Expression> memo;
   const auto type_of = [](const Operand* vector) {
     return vector == nullptr ? DataType(0) : vector->type;
   };
-  const uint32_t key =
-      KeyOf(product.type, type_of(epilogue.scale), type_of(epilogue.shift)) |
-      static_cast<uint32_t>(epilogue.activation) << 24;
+  const uint32_t key = primitives::KeyOf(product.type, type_of(epilogue.scale),
+                                         type_of(epilogue.shift)) |
+                       static_cast<uint32_t>(epilogue.activation) << 24;
   TFPLUG_ASSIGN_OR_RETURN(
       const Expression* const expression,
       memo.Get(key, [&] { return MakeEpilogue(epilogue, product.type); }));
   absl::InlinedVector<Operand, 4> inputs = {product};
   for (const Operand* vector : {epilogue.scale, epilogue.shift}) {
     if (vector == nullptr) continue;
-    Operand repeated = WithoutDims(*vector);
+    Operand repeated = ir::WithoutDims(*vector);
     for (int d = 0; d < product.rank; ++d) {
       repeated.AddDim(product.dim(d),
                       d + 1 < product.rank ? 0 : vector->stride(0));
@@ -72,7 +72,7 @@ inline absl::Status ApplyEpilogue(Launcher& launcher, const Epilogue& epilogue,
     inputs.push_back(repeated);
   }
   inputs.push_back(
-      ScalarOf(ComputeType(product.type), epilogue.alpha, product));
+      ir::ScalarOf(ComputeType(product.type), epilogue.alpha, product));
   Operand out = product;
   return launcher.Map(*expression, absl::MakeSpan(inputs),
                       absl::MakeSpan(&out, 1));
@@ -100,7 +100,7 @@ inline absl::Status ComposeMatMulMap(Launcher& launcher, const Operand& a,
   return launcher.Map(expression, absl::MakeSpan(in), absl::MakeSpan(out));
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

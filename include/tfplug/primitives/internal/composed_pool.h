@@ -11,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 // Pooling composed of reductions of windows.
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 // Returns the position in the window, counted from `first` in steps of `step`,
 // for operands like `windows` whose dimensions from `kept` on are the window's.
@@ -28,10 +28,11 @@ inline Operand PositionOf(const Operand& windows, int kept, int64_t first,
 inline absl::StatusOr<const Reduction*> ReductionOf(ReduceKind kind,
                                                     DataType from,
                                                     DataType to) {
-  static Memo<Reduction> memo;
-  const uint32_t key = KeyOf(from, to) | static_cast<uint32_t>(kind) << 16;
+  static primitives::Memo<Reduction> memo;
+  const uint32_t key = primitives::KeyOf(from, to) | static_cast<uint32_t>(kind)
+                                                         << 16;
   return memo.Get(key, [&] {
-    return MakeReduction(
+    return primitives::MakeReduction(
         kind, {from}, ComputeType(from), [](Value x) { return x; }, to);
   });
 }
@@ -43,11 +44,12 @@ inline absl::StatusOr<const Reduction*> ReductionOf(ReduceKind kind,
 inline absl::StatusOr<Operand> ElementsOfWindows(Launcher& launcher,
                                                  const Windows& windows,
                                                  const Operand& image) {
-  TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                          Padded(launcher, image, windows,
-                                 -std::numeric_limits<double>::infinity()));
-  return WithWindowLast(WindowsOf(padded, windows),
-                        static_cast<int>(windows.size()));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Operand padded,
+      primitives::Padded(launcher, image, windows,
+                         -std::numeric_limits<double>::infinity()));
+  return primitives::WithWindowLast(primitives::WindowsOf(padded, windows),
+                                    static_cast<int>(windows.size()));
 }
 
 inline absl::Status ComposeMaxPool(Launcher& launcher, const Windows& windows,
@@ -67,11 +69,11 @@ inline absl::StatusOr<Operand> FindLargest(Launcher& launcher,
                                            const Operand& image,
                                            const Operand& output) {
   constexpr DataType kInt32 = DataType::kInt32;
-  static Memo<Reduction> memo;
+  static primitives::Memo<Reduction> memo;
   const DataType type = image.type;
   TFPLUG_ASSIGN_OR_RETURN(
-      const Reduction* const find, memo.Get(KeyOf(type), [&] {
-        return MakeReduction(
+      const Reduction* const find, memo.Get(primitives::KeyOf(type), [&] {
+        return primitives::MakeReduction(
             ReduceKind::kMin, {type, type, kInt32}, kInt32,
             [](Value v, Value largest, Value i) {
               return Select(v == largest, i,
@@ -85,7 +87,7 @@ inline absl::StatusOr<Operand> FindLargest(Launcher& launcher,
   Operand largest = output;
   for (int d = kept; d < elements.rank; ++d) largest.AddDim(elements.dim(d), 0);
   TFPLUG_ASSIGN_OR_RETURN(const Operand position,
-                          launcher.Allocate(kInt32, DimsOf(output)));
+                          launcher.Allocate(kInt32, ir::DimsOf(output)));
   TFPLUG_RETURN_IF_ERROR(launcher.Reduce(
       *find, {elements, largest, PositionOf(elements, kept, 0, 1)},
       {position}));
@@ -100,11 +102,11 @@ inline absl::Status ComposeMaxPoolGradient(Launcher& launcher,
                                            const Operand& output_gradient,
                                            const Operand& image_gradient) {
   constexpr DataType kInt32 = DataType::kInt32;
-  static Memo<Reduction> memo;
+  static primitives::Memo<Reduction> memo;
   const DataType type = image.type;
   TFPLUG_ASSIGN_OR_RETURN(
-      const Reduction* const sum, memo.Get(KeyOf(type), [&] {
-        return MakeReduction(
+      const Reduction* const sum, memo.Get(primitives::KeyOf(type), [&] {
+        return primitives::MakeReduction(
             ReduceKind::kSum, {type, kInt32, kInt32}, ComputeType(type),
             [](Value gradient, Value chosen, Value here) {
               return Select(chosen == here, gradient, 0);
@@ -113,18 +115,20 @@ inline absl::Status ComposeMaxPoolGradient(Launcher& launcher,
       }));
   TFPLUG_ASSIGN_OR_RETURN(const Operand position,
                           FindLargest(launcher, windows, image, output));
-  TFPLUG_ASSIGN_OR_RETURN(const Operand gradients,
-                          SpreadWindows(launcher, output_gradient, windows));
-  TFPLUG_ASSIGN_OR_RETURN(const Operand chosen,
-                          SpreadWindows(launcher, position, windows, -1));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Operand gradients,
+      primitives::SpreadWindows(launcher, output_gradient, windows));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Operand chosen,
+      primitives::SpreadWindows(launcher, position, windows, -1));
   const auto spatial = static_cast<int>(windows.size());
-  const Operand elements = WithWindowLast(gradients, spatial);
+  const Operand elements = primitives::WithWindowLast(gradients, spatial);
   int64_t count = 1;
   for (const Window& window : windows) count *= window.size;
   // Windows are reversed, so that positions count down.
   return launcher.Reduce(
       *sum,
-      {elements, WithWindowLast(chosen, spatial),
+      {elements, primitives::WithWindowLast(chosen, spatial),
        PositionOf(elements, image_gradient.rank, count - 1, -1)},
       {image_gradient});
 }
@@ -156,24 +160,24 @@ inline void AddCounts(const Operand& view, const Windows& windows,
                       absl::InlinedVector<Operand, 4>& inputs) {
   int d = 0;
   for (const Window& window : windows) {
-    Operand start = IndexOf(view, ++d, -window.before);
+    Operand start = ir::IndexOf(view, ++d, -window.before);
     start.stride(d) = window.stride;
     inputs.push_back(start);
     for (int64_t value : {window.size, window.input}) {
       inputs.push_back(
-          ScalarOf(DataType::kInt64, static_cast<double>(value), view));
+          ir::ScalarOf(DataType::kInt64, static_cast<double>(value), view));
     }
   }
 }
 
 inline uint32_t AverageKey(DataType type, const Windows& windows) {
-  return KeyOf(type) | static_cast<uint32_t>(windows.size()) << 8;
+  return primitives::KeyOf(type) | static_cast<uint32_t>(windows.size()) << 8;
 }
 
 inline absl::Status ComposeAveragePool(Launcher& launcher,
                                        const Windows& windows,
                                        const Operand& image, Operand output) {
-  static Memo<Reduction> memo;
+  static primitives::Memo<Reduction> memo;
   const DataType type = image.type, computed = ComputeType(type);
   TFPLUG_ASSIGN_OR_RETURN(
       const Reduction* const mean,
@@ -186,9 +190,9 @@ inline absl::Status ComposeAveragePool(Launcher& launcher,
         return reduction;
       }));
   TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                          Padded(launcher, image, windows, 0));
-  const Operand elements = WithWindowLast(WindowsOf(padded, windows),
-                                          static_cast<int>(windows.size()));
+                          primitives::Padded(launcher, image, windows, 0));
+  const Operand elements = primitives::WithWindowLast(
+      primitives::WindowsOf(padded, windows), static_cast<int>(windows.size()));
   absl::InlinedVector<Operand, 4> inputs = {elements};
   AddCounts(elements, windows, inputs);
   return launcher.Reduce(*mean, absl::MakeSpan(inputs),
@@ -199,7 +203,7 @@ inline absl::Status ComposeAveragePoolGradient(Launcher& launcher,
                                                const Windows& windows,
                                                const Operand& output_gradient,
                                                const Operand& image_gradient) {
-  static Memo<Expression> memo;
+  static primitives::Memo<Expression> memo;
   // The shares of a gradient are not rounded before they are added.
   const DataType type = output_gradient.type, computed = ComputeType(type);
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const divide,
@@ -210,15 +214,17 @@ inline absl::Status ComposeAveragePoolGradient(Launcher& launcher,
                           ReductionOf(ReduceKind::kSum, computed, type));
   absl::InlinedVector<Operand, 4> inputs = {output_gradient};
   AddCounts(output_gradient, windows, inputs);
-  TFPLUG_ASSIGN_OR_RETURN(const Operand shares,
-                          launcher.Allocate(computed, DimsOf(output_gradient)));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Operand shares,
+      launcher.Allocate(computed, ir::DimsOf(output_gradient)));
   Operand out = shares;
   TFPLUG_RETURN_IF_ERROR(
       launcher.Map(*divide, absl::MakeSpan(inputs), absl::MakeSpan(&out, 1)));
   TFPLUG_ASSIGN_OR_RETURN(const Operand elements,
-                          SpreadWindows(launcher, shares, windows));
+                          primitives::SpreadWindows(launcher, shares, windows));
   return launcher.Reduce(
-      *sum, {WithWindowLast(elements, static_cast<int>(windows.size()))},
+      *sum,
+      {primitives::WithWindowLast(elements, static_cast<int>(windows.size()))},
       {image_gradient});
 }
 
@@ -245,7 +251,7 @@ inline absl::Status ComposePoolGradient(Launcher& launcher,
                                 output_gradient, image_gradient);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

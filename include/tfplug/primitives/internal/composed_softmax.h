@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 // Softmax and cross entropy composed of Map and Reduce.
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 // The largest logit of each row, and the sum of exp(logit - largest), repeated
 // along the row.
@@ -21,17 +21,17 @@ struct RowStatistics {
 // Returns the statistics of views whose last dimension is the rows'.
 inline absl::StatusOr<RowStatistics> StatisticsOf(Launcher& launcher,
                                                   const Operand& logits) {
-  static Memo<Reduction> largest_memo, sum_memo;
+  static primitives::Memo<Reduction> largest_memo, sum_memo;
   const DataType type = logits.type, computed = ComputeType(type);
   TFPLUG_ASSIGN_OR_RETURN(const Reduction* const find_largest,
-                          largest_memo.Get(KeyOf(type), [&] {
-                            return MakeReduction(
+                          largest_memo.Get(primitives::KeyOf(type), [&] {
+                            return primitives::MakeReduction(
                                 ReduceKind::kMax, {type}, computed,
                                 [](Value x) { return x; }, computed);
                           }));
   TFPLUG_ASSIGN_OR_RETURN(
-      const Reduction* const add, sum_memo.Get(KeyOf(type), [&] {
-        return MakeReduction(
+      const Reduction* const add, sum_memo.Get(primitives::KeyOf(type), [&] {
+        return primitives::MakeReduction(
             ReduceKind::kSum, {type, computed}, computed,
             [](Value x, Value largest) { return Exp(x - largest); }, computed);
       }));
@@ -40,9 +40,9 @@ inline absl::StatusOr<RowStatistics> StatisticsOf(Launcher& launcher,
   const int64_t size = logits.dim(rows.rank);
   RowStatistics result;
   TFPLUG_ASSIGN_OR_RETURN(result.largest,
-                          launcher.Allocate(computed, DimsOf(rows)));
+                          launcher.Allocate(computed, ir::DimsOf(rows)));
   TFPLUG_ASSIGN_OR_RETURN(result.sum,
-                          launcher.Allocate(computed, DimsOf(rows)));
+                          launcher.Allocate(computed, ir::DimsOf(rows)));
   TFPLUG_RETURN_IF_ERROR(
       launcher.Reduce(*find_largest, {logits}, {result.largest}));
   const Operand total = result.sum;
@@ -56,10 +56,11 @@ inline absl::StatusOr<RowStatistics> StatisticsOf(Launcher& launcher,
 inline absl::Status ComposeSoftmax(Launcher& launcher, SoftmaxKind kind,
                                    const Operand& logits,
                                    const Operand& output) {
-  static Memo<Expression> memo;
+  static primitives::Memo<Expression> memo;
   const bool is_log = kind == SoftmaxKind::kLogSoftmax;
   const DataType type = logits.type, computed = ComputeType(type);
-  const uint32_t key = KeyOf(type) | (static_cast<uint32_t>(kind) << 8);
+  const uint32_t key =
+      primitives::KeyOf(type) | (static_cast<uint32_t>(kind) << 8);
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const finish, memo.Get(key, [&] {
     return MakeExpression({type, computed, computed}, {type},
                           [&](Value x, Value largest, Value sum) {
@@ -93,7 +94,7 @@ struct CrossEntropyCode {
     };
     CrossEntropyCode code;
     TFPLUG_ASSIGN_OR_RETURN(
-        code.loss, MakeReduction(
+        code.loss, primitives::MakeReduction(
                        ReduceKind::kSum, inputs, computed,
                        [&](Value x, Value label, Value index, Value classes,
                            Value largest, Value sum) {
@@ -118,19 +119,19 @@ inline absl::Status ComposeCrossEntropy(Launcher& launcher,
                                         const Operand& logits, Operand labels,
                                         const Operand& loss,
                                         const Operand& gradient) {
-  static Memo<CrossEntropyCode> memo;
-  TFPLUG_ASSIGN_OR_RETURN(const CrossEntropyCode* const code,
-                          memo.Get(KeyOf(logits.type, labels.type), [&] {
-                            return CrossEntropyCode::Make(logits.type,
-                                                          labels.type);
-                          }));
+  static primitives::Memo<CrossEntropyCode> memo;
+  TFPLUG_ASSIGN_OR_RETURN(
+      const CrossEntropyCode* const code,
+      memo.Get(primitives::KeyOf(logits.type, labels.type), [&] {
+        return CrossEntropyCode::Make(logits.type, labels.type);
+      }));
   const int last = logits.rank - 1;
   if (labels.rank == last) labels.AddDim(logits.dim(last), 0);
   TFPLUG_ASSIGN_OR_RETURN(const RowStatistics rows,
                           StatisticsOf(launcher, logits));
-  const Operand index = IndexOf(logits, last);
-  const Operand classes =
-      ScalarOf(DataType::kInt64, static_cast<double>(logits.dim(last)), logits);
+  const Operand index = ir::IndexOf(logits, last);
+  const Operand classes = ir::ScalarOf(
+      DataType::kInt64, static_cast<double>(logits.dim(last)), logits);
   TFPLUG_RETURN_IF_ERROR(launcher.Reduce(
       code->loss, {logits, labels, index, classes, rows.largest, rows.sum},
       {loss}));
@@ -139,7 +140,7 @@ inline absl::Status ComposeCrossEntropy(Launcher& launcher,
                       {gradient});
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

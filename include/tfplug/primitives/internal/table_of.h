@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::primitives_internal {
 
 // Whether B is a CompiledBackend that does not override Map and Reduce.
 template <class B, class = void>
@@ -40,15 +40,16 @@ struct TableOf {
     if constexpr (IsCompiled<B>::kMap) {
       return B::MapFlat(Self(self), On(stream), expression, operands);
     } else {
-      if (!HaveNumber(operands, expression)) return WrongOperands();
+      if (!primitives::HaveNumber(operands, expression))
+        return primitives::WrongOperands();
       if (operands.size == 0) return absl::OkStatus();
-      const FlatViews views(expression, operands);
+      const ir::FlatViews views(expression, operands);
       return Self(self).B::Map(On(stream), expression, views.inputs(),
                                views.outputs());
     }
   }
 
-  static constexpr PrimitiveTable kTable = {
+  static constexpr primitives::PrimitiveTable kTable = {
       [](void* self, void* stream, const Expression& expression,
          absl::Span<Operand> in, absl::Span<Operand> out) {
         if constexpr (IsCompiled<B>::kMap) {
@@ -146,7 +147,7 @@ struct TableOf {
       }};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives_internal
 
 #pragma GCC visibility pop
 

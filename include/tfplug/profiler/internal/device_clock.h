@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // Converts times of a device's clock, which begins anywhere and drifts, to Unix
 // time. It is compared with the host's clock at the start and at the end of a
@@ -61,7 +61,7 @@ class DeviceClock {
 // The clocks of a library's devices, by ordinal.
 using DeviceClocks = std::unordered_map<int64_t, DeviceClock>;
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

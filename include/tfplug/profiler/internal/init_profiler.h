@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 using InitProfilerFunction = void (*)(capi::TF_ProfilerRegistrationParams*,
                                       capi::TF_Status*);
@@ -19,7 +19,7 @@ struct RegisteredProfiler {
 };
 inline RegisteredProfiler registered_profiler;
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 // The registrations of devices and profilers refer to this inline function, so
 // only libraries that have a profiler export it.
@@ -27,14 +27,14 @@ extern "C" {
 __attribute__((visibility("default"))) inline void TF_InitProfiler(
     ::tfplug::capi::TF_ProfilerRegistrationParams* params,
     ::tfplug::capi::TF_Status* status) {
-  const ::tfplug::internal::RegisteredProfiler& registered =
-      ::tfplug::internal::registered_profiler;
+  const ::tfplug::profiler_internal::RegisteredProfiler& registered =
+      ::tfplug::profiler_internal::registered_profiler;
   (registered.of_author != nullptr ? registered.of_author
                                    : registered.of_device)(params, status);
 }
 }
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // The reference to this variable makes the compiler emit TF_InitProfiler.
 inline void EmitInitProfiler() {
@@ -44,7 +44,7 @@ inline void EmitInitProfiler() {
   static_cast<void>(entry_point);
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

@@ -17,13 +17,13 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // The author's profiler and the profile that TensorFlow is about to read.
 template <class ProfilerT>
 struct ProfilerState {
   std::mutex mutex;
-  Owned<ProfilerT> profiler;
+  internal::Owned<ProfilerT> profiler;
   std::string collected;
   bool is_collected = false;
 };
@@ -35,7 +35,7 @@ struct ProfilerTable {
 
   static void start(const capi::TP_Profiler* profiler,
                     capi::TF_Status* status) {
-    Guard(status, "start", [&] {
+    internal::Guard(status, "start", [&] {
       State& state = ToState(profiler);
       std::lock_guard<std::mutex> lock(state.mutex);
       Discard(state);
@@ -44,7 +44,7 @@ struct ProfilerTable {
   }
 
   static void stop(const capi::TP_Profiler* profiler, capi::TF_Status* status) {
-    Guard(status, "stop", [&] {
+    internal::Guard(status, "stop", [&] {
       State& state = ToState(profiler);
       std::lock_guard<std::mutex> lock(state.mutex);
       Discard(state);
@@ -60,7 +60,7 @@ struct ProfilerTable {
                                   capi::TF_Status* status) {
     const size_t capacity = buffer == nullptr ? 0 : *size_in_bytes;
     *size_in_bytes = 0;
-    Guard(status, "collect_data_xspace", [&]() -> absl::Status {
+    internal::Guard(status, "collect_data_xspace", [&]() -> absl::Status {
       State& state = ToState(profiler);
       std::lock_guard<std::mutex> lock(state.mutex);
       if (!state.is_collected || buffer == nullptr) {
@@ -116,15 +116,16 @@ template <class ProfilerT>
 void InitProfiler(const char* device_type,
                   capi::TF_ProfilerRegistrationParams* params,
                   capi::TF_Status* status) {
-  if (!LoadTensorFlow()) {
-    LogError("TF_InitProfiler",
-             "found no TensorFlow in this process; load the plug-in through "
-             "TensorFlow");
+  if (!internal::LoadTensorFlow()) {
+    internal::LogError(
+        "TF_InitProfiler",
+        "found no TensorFlow in this process; load the plug-in through "
+        "TensorFlow");
     return;
   }
-  Guard(status, "TF_InitProfiler", [&]() -> absl::Status {
+  internal::Guard(status, "TF_InitProfiler", [&]() -> absl::Status {
     using Table = ProfilerTable<ProfilerT>;
-    if (auto s = CheckStruct(*params); !s.ok()) return s;
+    if (auto s = internal::CheckStruct(*params); !s.ok()) return s;
     if (params->major_version != 0) {
       return absl::FailedPreconditionError(
           "this TensorFlow has version " +
@@ -134,13 +135,16 @@ void InitProfiler(const char* device_type,
     }
     // Belongs to TensorFlow from here on, which never frees it.
     static auto* const state = new ProfilerState<ProfilerT>;
-    if (state->profiler == nullptr) state->profiler = Construct<ProfilerT>();
+    if (state->profiler == nullptr)
+      state->profiler = internal::Construct<ProfilerT>();
     capi::TP_Profiler ours = {};
     ours.struct_size = capi::StructInfo<capi::TP_Profiler>::kSize;
     ours.ext = state;
     ours.device_type = device_type;
-    if (auto s = FillStruct(params->profiler, ours); !s.ok()) return s;
-    if (auto s = FillStruct(params->profiler_fns, Table::Make()); !s.ok()) {
+    if (auto s = internal::FillStruct(params->profiler, ours); !s.ok())
+      return s;
+    if (auto s = internal::FillStruct(params->profiler_fns, Table::Make());
+        !s.ok()) {
       return s;
     }
     params->destroy_profiler = &Table::destroy_profiler;
@@ -149,7 +153,7 @@ void InitProfiler(const char* device_type,
   });
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

@@ -23,7 +23,7 @@
 // them. Otherwise, the end of work on a stream is recorded by a host task, a
 // "mark", that is enqueued after the work. Work begins when the stream's
 // earlier work has ended, or when it is enqueued, whichever is later.
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // What the recorder needs from the device's classes.
 struct TracedStreams {
@@ -54,15 +54,17 @@ class Recorder {
     dropped_.store(0, std::memory_order_relaxed);
     started_ns_ = NowNs();
     generation_.fetch_add(1);
-    __atomic_store_n(&profiling.functions, &kFunctions, __ATOMIC_RELEASE);
+    __atomic_store_n(&internal::profiling.functions, &kFunctions,
+                     __ATOMIC_RELEASE);
     ReplaceGetStream(true);
-    __atomic_store_n(&profiling.gate, ~uintptr_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&internal::profiling.gate, ~uintptr_t{0},
+                     __ATOMIC_RELEASE);
   }
 
   // Stops recording and waits for pending work, at most for `timeout_ns`: the
   // work of a stream that hangs is missing in the profile.
   [[gnu::cold]] static void Stop(uint64_t timeout_ns = 2000000000) {
-    __atomic_store_n(&profiling.gate, uintptr_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&internal::profiling.gate, uintptr_t{0}, __ATOMIC_RELEASE);
     ReplaceGetStream(false);
     const uint64_t end_ns = NowNs() + timeout_ns;
     while ((!timers().ReadAll(&AddTimes) ||
@@ -77,7 +79,8 @@ class Recorder {
   [[gnu::cold]] static uint64_t started_ns() { return started_ns_; }
 
   // Adds a record to the buffer of the calling thread.
-  [[gnu::cold]] static void Add(Record record, absl::string_view node) {
+  [[gnu::cold]] static void Add(internal::Record record,
+                                absl::string_view node) {
     AddTo(generation_.load(std::memory_order_acquire), record, node);
   }
 
@@ -115,7 +118,7 @@ class Recorder {
     uint64_t dropped = 0;
     for (const ThreadBuffer* buffer = buffers_.load(std::memory_order_acquire);
          buffer != nullptr; buffer = buffer->next) {
-      buffer->ForEach(generation, [&](const Record& record) {
+      buffer->ForEach(generation, [&](const internal::Record& record) {
         use(buffer->thread(), record);
       });
       dropped += buffer->Dropped(generation);
@@ -133,8 +136,8 @@ class Recorder {
     return *timers;
   }
   [[gnu::cold]] static void AddTimes(const WorkTimers::Result& result) {
-    Record record = {};
-    record.kind = Activity::kTimed;
+    internal::Record record = {};
+    record.kind = internal::Activity::kTimed;
     record.begin_ns = result.begin_ns;
     record.end_ns = result.end_ns;
     record.correlation = result.correlation;
@@ -155,7 +158,8 @@ class Recorder {
     }
   }
 
-  [[gnu::cold]] static void AddTo(uint64_t generation, const Record& record,
+  [[gnu::cold]] static void AddTo(uint64_t generation,
+                                  const internal::Record& record,
                                   absl::string_view node) {
     if (ThreadBuffer* const buffer = OwnBuffer(generation)) {
       buffer->Add(generation, record, node);
@@ -169,8 +173,8 @@ class Recorder {
     const auto mark = reinterpret_cast<uintptr_t>(argument);
     const uint64_t generation = generation_.load(std::memory_order_acquire);
     if ((generation & kGenerationMask) != (mark & kGenerationMask)) return;
-    Record record = {};
-    record.kind = Activity::kDone;
+    internal::Record record = {};
+    record.kind = internal::Activity::kDone;
     record.begin_ns = record.end_ns = NowNs();
     record.correlation = mark >> kGenerationBits;
     AddTo(generation, record, "");
@@ -179,15 +183,16 @@ class Recorder {
 
   // ---- Kernels -------------------------------------------------------------
 
-  [[gnu::cold]] static void BeginLaunch(LaunchRecord& launch) {
+  [[gnu::cold]] static void BeginLaunch(internal::LaunchRecord& launch) {
     launch.outer = current_launch_;
     current_launch_ = &launch;
     launch.begin_ns = NowNs();
   }
-  [[gnu::cold]] static void EndLaunch(LaunchRecord& launch, const char* ops,
-                                      absl::string_view node, int64_t step) {
-    Record record = {};
-    record.kind = Activity::kLaunch;
+  [[gnu::cold]] static void EndLaunch(internal::LaunchRecord& launch,
+                                      const char* ops, absl::string_view node,
+                                      int64_t step) {
+    internal::Record record = {};
+    record.kind = internal::Activity::kLaunch;
     record.begin_ns = launch.begin_ns;
     record.end_ns = NowNs();
     record.name = ops;
@@ -207,7 +212,7 @@ class Recorder {
   [[gnu::cold]] static capi::SP_Stream GetStream(
       capi::TF_OpKernelContext* context, capi::TF_Status* status) {
     const capi::SP_Stream stream = get_stream_(context, status);
-    LaunchRecord* const launch = current_launch_;
+    internal::LaunchRecord* const launch = current_launch_;
     if (launch != nullptr && launch->stream == nullptr && stream != nullptr) {
       launch->stream = stream;
       launch->timer = StartWork(stream);
@@ -215,12 +220,14 @@ class Recorder {
     return stream;
   }
   [[gnu::cold]] static void ReplaceGetStream(bool by_own) {
-    auto* const current = tensorflow.TF_GetStream;
+    auto* const current = internal::tensorflow.TF_GetStream;
     if (by_own && current != nullptr && current != &GetStream) {
       get_stream_ = current;
-      __atomic_store_n(&tensorflow.TF_GetStream, &GetStream, __ATOMIC_RELEASE);
+      __atomic_store_n(&internal::tensorflow.TF_GetStream, &GetStream,
+                       __ATOMIC_RELEASE);
     } else if (!by_own && current == &GetStream) {
-      __atomic_store_n(&tensorflow.TF_GetStream, get_stream_, __ATOMIC_RELEASE);
+      __atomic_store_n(&internal::tensorflow.TF_GetStream, get_stream_,
+                       __ATOMIC_RELEASE);
     }
   }
 
@@ -255,8 +262,8 @@ class Recorder {
     return owner.buffer = added;
   }
 
-  static constexpr ProfilingFunctions kFunctions = {&NowNs, &BeginLaunch,
-                                                    &EndLaunch, &Add};
+  static constexpr internal::ProfilingFunctions kFunctions = {
+      &NowNs, &BeginLaunch, &EndLaunch, &Add};
 
   static inline std::atomic<uint64_t> generation_{0};
   static inline std::atomic<uint64_t> next_correlation_{1};
@@ -266,10 +273,10 @@ class Recorder {
   static inline std::atomic<ThreadBuffer*> buffers_{nullptr};
   static inline uint64_t started_ns_ = 0;
   static inline decltype(capi::Functions::TF_GetStream) get_stream_ = nullptr;
-  static inline thread_local LaunchRecord* current_launch_ = nullptr;
+  static inline thread_local internal::LaunchRecord* current_launch_ = nullptr;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // The memory that all buffers of this library may take together. It is reused
 // by the next profile and never freed.
@@ -42,7 +42,8 @@ class ThreadBuffer {
   static constexpr size_t kTextSize = 32 << 10;
 
   // Adds a record with a copy of `node`, or counts it as dropped.
-  void Add(uint64_t generation, Record record, absl::string_view node) {
+  void Add(uint64_t generation, internal::Record record,
+           absl::string_view node) {
     if (generation_.load(std::memory_order_relaxed) != generation) {
       Restart(generation);
     }
@@ -96,7 +97,7 @@ class ThreadBuffer {
 
  private:
   struct Chunk {
-    Record records[kChunkSize];
+    internal::Record records[kChunkSize];
     std::atomic<Chunk*> next{nullptr};
   };
   struct Text {
@@ -181,7 +182,7 @@ class ThreadBuffer {
   const char* copies_[kCopies] = {};
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

@@ -18,12 +18,12 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // Returns whether a release of TensorFlow keeps only 32 bits of the ids of
 // threads, which are std::hash<std::thread::id>. Measured: 32 bits
 // in 2.12, 2.15 and 2.18, 64 bits in 2.19 to 2.22.
-inline bool ThreadIdsHave32Bits(Release release) {
+inline bool ThreadIdsHave32Bits(internal::Release release) {
   return release.major == 2 && release.minor < 19;
 }
 
@@ -40,8 +40,10 @@ class TraceReport {
       : device_type_(device_type), clocks_(clocks), space_(space) {}
 
   [[gnu::cold, gnu::noinline]] void Write() {
-    dropped_ = Recorder::ForEach(
-        [&](int64_t thread, const Record& record) { Read(thread, record); });
+    dropped_ =
+        Recorder::ForEach([&](int64_t thread, const internal::Record& record) {
+          Read(thread, record);
+        });
     WriteMemory();
     for (auto& [id, stream] : streams_) WriteStream(id, stream);
     if (dropped_ > 0) ReportDropped();
@@ -49,7 +51,7 @@ class TraceReport {
 
  private:
   struct Work {
-    Record record;
+    internal::Record record;
     uint64_t begin_ns;  // 0 if unknown
     uint64_t end_ns;
   };
@@ -62,9 +64,10 @@ class TraceReport {
   // The ids of lines: TensorBoard uses small ones for lines of its own.
   static constexpr int64_t kStreams = 100, kWaits = 1000;
 
-  static bool IsCopy(Activity kind) {
-    return kind == Activity::kHostToDevice || kind == Activity::kDeviceToHost ||
-           kind == Activity::kDeviceToDevice;
+  static bool IsCopy(internal::Activity kind) {
+    return kind == internal::Activity::kHostToDevice ||
+           kind == internal::Activity::kDeviceToHost ||
+           kind == internal::Activity::kDeviceToDevice;
   }
 
   // Returns the ordinal of a stream's device.
@@ -77,14 +80,14 @@ class TraceReport {
     return *host_;
   }
 
-  [[gnu::cold]] void Read(int64_t thread, const Record& record) {
-    if (record.kind == Activity::kDone) {
+  [[gnu::cold]] void Read(int64_t thread, const internal::Record& record) {
+    if (record.kind == internal::Activity::kDone) {
       times_[record.correlation] = {0, record.end_ns};
       return;
     }
-    if (record.kind == Activity::kTimed) return ReadTimes(record);
-    if (record.kind == Activity::kAllocate ||
-        record.kind == Activity::kDeallocate) {
+    if (record.kind == internal::Activity::kTimed) return ReadTimes(record);
+    if (record.kind == internal::Activity::kAllocate ||
+        record.kind == internal::Activity::kDeallocate) {
       memory_.emplace_back(thread, record);
       return;
     }
@@ -96,7 +99,7 @@ class TraceReport {
 
   // Converts times of a device's clock. Work of which nothing was enqueued has
   // none.
-  [[gnu::cold]] void ReadTimes(const Record& record) {
+  [[gnu::cold]] void ReadTimes(const internal::Record& record) {
     const auto clock = clocks_.find(OrdinalOf(record.stream));
     Times& times = times_[record.correlation];
     if (record.end_ns == 0) {
@@ -117,16 +120,17 @@ class TraceReport {
     return *found->second;
   }
 
-  [[gnu::cold]] void WriteHostEvent(int64_t thread, const Record& record) {
+  [[gnu::cold]] void WriteHostEvent(int64_t thread,
+                                    const internal::Record& record) {
     XEvent event =
         Thread(thread).AddEvent(record.name, record.begin_ns, record.end_ns);
     if (record.correlation != 0) {
       event.Set("correlation_id", record.correlation);
     }
     if (record.node != nullptr) event.Set("node", record.node);
-    if (record.kind == Activity::kLaunch) {
+    if (record.kind == internal::Activity::kLaunch) {
       event.Set("step", static_cast<int64_t>(record.values[0]));
-    } else if (record.kind == Activity::kGraphPass) {
+    } else if (record.kind == internal::Activity::kGraphPass) {
       event.Set("nodes_before", record.values[0]);
       event.Set("nodes_after", record.values[1]);
     } else if (record.values[0] != 0) {
@@ -149,7 +153,7 @@ class TraceReport {
     for (auto& [thread, record] : memory_) {
       uint64_t& size = sizes[record.correlation];
       Use& use = uses[record.stream];
-      const bool is_allocation = record.kind == Activity::kAllocate;
+      const bool is_allocation = record.kind == internal::Activity::kAllocate;
       if (is_allocation) {
         size = record.values[0];
         use.in_use += size;
@@ -199,7 +203,7 @@ class TraceReport {
     uint64_t busy_until_ns = 0;
     for (const Work& work : stream) {
       if (work.end_ns == 0) continue;
-      const bool is_wait = work.record.kind == Activity::kWait;
+      const bool is_wait = work.record.kind == internal::Activity::kWait;
       const bool has_begin = work.begin_ns != 0 && !is_wait;
       const uint64_t begin_ns = std::max(
           busy_until_ns, has_begin ? work.begin_ns : work.record.begin_ns);
@@ -217,8 +221,8 @@ class TraceReport {
 
   [[gnu::cold]] static void WriteWork(XLine& line, const Work& work,
                                       uint64_t begin_ns) {
-    const Record& record = work.record;
-    const bool is_launch = record.kind == Activity::kLaunch;
+    const internal::Record& record = work.record;
+    const bool is_launch = record.kind == internal::Activity::kLaunch;
     XEvent event =
         line.AddEvent(IsCopy(record.kind) ? CopyName(record.kind) : record.name,
                       begin_ns, work.end_ns);
@@ -232,7 +236,7 @@ class TraceReport {
       event.Set("kernel_details",
                 "regs:0 static_shared:0 dynamic_shared:0 grid:1,1,1 "
                 "block:1,1,1 occ_pct:0");
-    } else if (record.kind != Activity::kWait) {
+    } else if (record.kind != internal::Activity::kWait) {
       event.Set("memcpy_details",
                 "kind_src:" + std::string(SourceOf(record.kind)) +
                     " kind_dst:" + TargetOf(record.kind) +
@@ -264,28 +268,28 @@ class TraceReport {
     const auto add = [&](bool has, const char* name) {
       if (has) purpose += (purpose.empty() ? "" : ",") + std::string(name);
     };
-    const auto has = [&](Activity kind) {
+    const auto has = [&](internal::Activity kind) {
       return std::any_of(
           stream.begin(), stream.end(),
           [kind](const Work& work) { return work.record.kind == kind; });
     };
-    add(has(Activity::kLaunch), "Compute");
-    add(has(Activity::kHostToDevice), "MemcpyH2D");
-    add(has(Activity::kDeviceToHost), "MemcpyD2H");
-    add(has(Activity::kDeviceToDevice), "MemcpyD2D");
-    add(has(Activity::kFill), "Memset");
+    add(has(internal::Activity::kLaunch), "Compute");
+    add(has(internal::Activity::kHostToDevice), "MemcpyH2D");
+    add(has(internal::Activity::kDeviceToHost), "MemcpyD2H");
+    add(has(internal::Activity::kDeviceToDevice), "MemcpyD2D");
+    add(has(internal::Activity::kFill), "Memset");
     return purpose;
   }
-  [[gnu::cold]] static const char* CopyName(Activity kind) {
-    return kind == Activity::kHostToDevice   ? "MemcpyH2D"
-           : kind == Activity::kDeviceToHost ? "MemcpyD2H"
-                                             : "MemcpyD2D";
+  [[gnu::cold]] static const char* CopyName(internal::Activity kind) {
+    return kind == internal::Activity::kHostToDevice   ? "MemcpyH2D"
+           : kind == internal::Activity::kDeviceToHost ? "MemcpyD2H"
+                                                       : "MemcpyD2D";
   }
-  [[gnu::cold]] static const char* SourceOf(Activity kind) {
-    return kind == Activity::kHostToDevice ? "pageable" : "device";
+  [[gnu::cold]] static const char* SourceOf(internal::Activity kind) {
+    return kind == internal::Activity::kHostToDevice ? "pageable" : "device";
   }
-  [[gnu::cold]] static const char* TargetOf(Activity kind) {
-    return kind == Activity::kDeviceToHost ? "pageable" : "device";
+  [[gnu::cold]] static const char* TargetOf(internal::Activity kind) {
+    return kind == internal::Activity::kDeviceToHost ? "pageable" : "device";
   }
 
   [[gnu::cold]] void ReportDropped() {
@@ -298,23 +302,23 @@ class TraceReport {
         .AddEvent("dropped events", Recorder::started_ns(),
                   Recorder::started_ns())
         .Set("dropped", dropped_);
-    LogWarning("collect_data_xspace", text.c_str());
+    internal::LogWarning("collect_data_xspace", text.c_str());
   }
 
   const char* const device_type_;
   const DeviceClocks& clocks_;
   XSpace& space_;
-  const bool has_32_bits_ = ThreadIdsHave32Bits(CurrentRelease());
+  const bool has_32_bits_ = ThreadIdsHave32Bits(internal::CurrentRelease());
   XPlane* host_ = nullptr;
   uint64_t dropped_ = 0;
-  std::vector<std::pair<int64_t, Record>> memory_;  // with the thread
+  std::vector<std::pair<int64_t, internal::Record>> memory_;  // with the thread
   std::unordered_map<int64_t, XLine*> threads_;
   std::unordered_map<int64_t, XPlane*> devices_;
   std::unordered_map<uint32_t, Stream> streams_;
   std::unordered_map<uint64_t, Times> times_;  // by correlation
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

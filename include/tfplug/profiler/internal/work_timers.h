@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::profiler_internal {
 
 // Measures one piece of work with the device's clock: the author's timer.
 class WorkTimer {
@@ -119,7 +119,7 @@ class WorkTimers {
   std::unordered_map<uint32_t, Stream> streams_;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::profiler_internal
 
 #pragma GCC visibility pop
 

@@ -79,7 +79,7 @@ inline void LaunchMap(CaseMaker& maker, Expression expression,
 inline PrimitiveCase MakeOpcodeCase(CaseMaker& maker, Opcode opcode,
                                     DataType type) {
   const Dims dims = maker.MakeDims();
-  const internal::OpcodeInfo info = internal::InfoOf(opcode);
+  const ir::OpcodeInfo info = ir::InfoOf(opcode);
   ExpressionBuilder builder;
   const auto input = [&](DataType computed, bool keeps_bits = false) {
     const DataType stored = keeps_bits ? computed : maker.StoredType(computed);

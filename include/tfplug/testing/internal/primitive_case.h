@@ -201,7 +201,7 @@ inline std::string ValueFormula(const Expression& expression, int32_t value) {
   }
   const bool is_cast =
       in.opcode == Opcode::kCast || in.opcode == Opcode::kBitcast;
-  std::string text = internal::InfoOf(in.opcode).name;
+  std::string text = ir::InfoOf(in.opcode).name;
   if (is_cast) text += "<" + DataTypeName(in.type) + ">";
   text += "(" + ValueFormula(expression, in.a);
   for (const int32_t more : {in.b, in.c}) {

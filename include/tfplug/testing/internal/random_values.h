@@ -34,9 +34,9 @@ inline uint64_t LowBits(int n) {
 // Returns the bits of an integer as a number of the type.
 inline uint64_t BitsOfInteger(DataType type, int64_t integer) {
   uint64_t bits = 0;
-  internal::VisitStored(type, [&](auto tag) {
+  ir::VisitStored(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T value = internal::Convert<T>(integer);
+    const T value = ir::Convert<T>(integer);
     std::memcpy(&bits, &value, sizeof(value));
   });
   return bits;
@@ -125,11 +125,11 @@ inline double UlpDistance(DataType type, uint64_t a, uint64_t b) {
 // Returns the bits as a number.
 inline double NumberOf(DataType type, uint64_t bits) {
   double number = 0;
-  internal::VisitStored(type, [&](auto tag) {
+  ir::VisitStored(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T value;
     std::memcpy(static_cast<void*>(&value), &bits, sizeof(value));
-    number = internal::Convert<double>(value);
+    number = ir::Convert<double>(value);
   });
   return number;
 }

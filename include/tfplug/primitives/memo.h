@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_PRIMITIVES_INTERNAL_MEMO_H_
-#define TFPLUG_PRIMITIVES_INTERNAL_MEMO_H_
+#ifndef TFPLUG_PRIMITIVES_MEMO_H_
+#define TFPLUG_PRIMITIVES_MEMO_H_
 
 #include <atomic>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::primitives {
 
 // Values that are computed once for each key and never destroyed, such as the
 // expressions of a composed primitive for each type. Thread-safe; a static
@@ -54,8 +54,8 @@ constexpr uint32_t KeyOf(DataType a, DataType b = DataType(0),
          static_cast<uint32_t>(c) << 16;
 }
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::primitives
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_PRIMITIVES_INTERNAL_MEMO_H_
+#endif  // TFPLUG_PRIMITIVES_MEMO_H_
