@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,7 @@ enum class Mistake {
   kStoresOneOutput,
   kWritesBesideOutputs,
   kFlushesDenormals,
+  kAddsInexactly,
   kDropsNan,
   kSkipsEmptyReductions,
   kTakesFirstUpdate,
@@ -93,6 +96,12 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
     if (mistake == Mistake::kFlushesDenormals) {
       ForEachElement<float>(outputs[0], [](float& x) {
         if (std::fpclassify(x) == FP_SUBNORMAL) x = 0;
+      });
+    }
+    if (mistake == Mistake::kAddsInexactly &&
+        expression.instructions().back().opcode == tfplug::Opcode::kAdd) {
+      ForEachElement<double>(outputs[0], [](double& x) {
+        if (std::isfinite(x)) x = std::nextafter(x, 8.0);
       });
     }
     return status;
@@ -189,6 +198,7 @@ TEST_CASE("each mistake is found on the smallest operands") {
       {Mistake::kStoresOneOutput, "select(x2, x0, x1)"},
       {Mistake::kWritesBesideOutputs, "Memory beside operand"},
       {Mistake::kFlushesDenormals, " is 0 instead of "},
+      {Mistake::kAddsInexactly, "Map to add(x0, x1) as double"},
       {Mistake::kDropsNan, " is 0 instead of nan"},
       {Mistake::kSkipsEmptyReductions, "0] with strides"},
       {Mistake::kTakesFirstUpdate, "Scatter of kind kSet"},
@@ -206,6 +216,31 @@ TEST_CASE("each mistake is found on the smallest operands") {
     const std::string text(status.message());
     CHECK_MESSAGE(text.find(each.named) != std::string::npos, text);
   }
+}
+
+TEST_CASE("the distance of two numbers in units in the last place") {
+  const auto distance = [](DataType type, uint64_t a, uint64_t b) {
+    return tfplug::testing::UlpDistance(type, a, b);
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const uint64_t one : {0x3ff0000000000000, 0x3ff0000000000100}) {
+    for (const uint64_t ulps : {0, 1, 2, 16, 255, 256, 257, 513}) {
+      CAPTURE(ulps);
+      CHECK(distance(DataType::kDouble, one, one + ulps) == ulps);
+      CHECK(distance(DataType::kDouble, one + ulps, one) == ulps);
+    }
+  }
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  CHECK(distance(DataType::kDouble, 0, kSign) == 0);
+  CHECK(distance(DataType::kDouble, 3, kSign | 4) == 7);
+  CHECK(distance(DataType::kDouble, 0x7ff0000000000000, 0xfff0000000000000) ==
+        2.0 * 0x7ff0000000000000);
+  CHECK(distance(DataType::kDouble, 0x7ff8000000000000, 0xfff8000000000001) ==
+        0);
+  CHECK(distance(DataType::kDouble, 0x7ff8000000000000, 0) == kInfinity);
+  CHECK(distance(DataType::kFloat, 0x3f800000, 0x3f800003) == 3);
+  CHECK(distance(DataType::kHalf, 0x8001, 1) == 2);
+  CHECK(distance(DataType::kInt64, 5, 6) == kInfinity);
 }
 
 TEST_CASE("the time for a backend that compiles is limited") {

@@ -2,7 +2,7 @@
 #ifndef TFPLUG_TESTING_INTERNAL_RANDOM_VALUES_H_
 #define TFPLUG_TESTING_INTERNAL_RANDOM_VALUES_H_
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -105,8 +105,9 @@ inline bool IsNanBits(DataType type, uint64_t bits) {
   return IsFloat(type) && (bits & (sign - 1)) > exponent;
 }
 
-// Returns the number of representable values between two values: 0 if they are
-// equal or both NaN.
+// Returns the number of steps from one value to the other through the
+// representable values: 0 if they are equal or both NaN. Distances above 2^53
+// are rounded.
 inline double UlpDistance(DataType type, uint64_t a, uint64_t b) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (a == b) return 0;
@@ -118,8 +119,10 @@ inline double UlpDistance(DataType type, uint64_t a, uint64_t b) {
     const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
     return (bits & sign) != 0 ? -magnitude : magnitude;
   };
-  return std::fabs(static_cast<double>(order(a)) -
-                   static_cast<double>(order(b)));
+  // The difference is exact before it becomes a double, and may need 64 bits.
+  const auto high = static_cast<uint64_t>(std::max(order(a), order(b)));
+  const auto low = static_cast<uint64_t>(std::min(order(a), order(b)));
+  return static_cast<double>(high - low);
 }
 
 // Returns the bits as a number.
