@@ -150,6 +150,37 @@ TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
   }
 }
 
+// The tiles of a transposed matrix have several rows, and the last one may have
+// shorter rows than the others.
+TEST_CASE("a transposed matrix and a value for each of its rows") {
+  constexpr DataType kType = DataType::kUint64;
+  const tfplug::Expression subtract = *MakeExpression(
+      {kType, kType}, {kType}, [](Value x, Value y) { return x - y; });
+  constexpr int64_t kRows = 5;
+  for (const int64_t columns : {31, 32, 33, 70}) {
+    CAPTURE(columns);
+    std::vector<uint64_t> x(static_cast<size_t>(kRows * columns)),
+        y = {1, 10, 100, 1000, 10000};
+    for (size_t i = 0; i < x.size(); ++i) x[i] = 100000 + i;
+    std::vector<uint64_t> out(x.size());
+    Operand matrix = Operand::Dense(x.data(), kType, {kRows, columns});
+    matrix.stride(0) = 1;
+    matrix.stride(1) = kRows;
+    Operand column = Operand::Dense(y.data(), kType, {kRows});
+    column.AddDim(columns, 0);
+    tfplug::HostMap(tfplug::internal::kGenericHostLoops, subtract,
+                    {matrix, column},
+                    {Operand::Dense(out.data(), kType, {kRows, columns})});
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t i = 0; i < columns; ++i) {
+        CHECK(out[static_cast<size_t>(row * columns + i)] ==
+              x[static_cast<size_t>(row + i * kRows)] -
+                  y[static_cast<size_t>(row)]);
+      }
+    }
+  }
+}
+
 TEST_CASE("Map changes its inputs in place") {
   using Pair = std::array<Value, 2>;
   constexpr DataType kFloat = DataType::kFloat;

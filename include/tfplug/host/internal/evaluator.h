@@ -60,7 +60,8 @@ class HostEvaluator {
   // Must be called before Run, with cursors at the first tile, which must be
   // the largest. Inputs whose element in `changing` is false have the same
   // elements in all tiles, except that some tiles are smaller. `same_size`:
-  // rows are equally long in all tiles.
+  // rows are equally long in all tiles, so that elements of a smaller one are
+  // at the same places of a register.
   void Start(absl::Span<const HostCursor> inputs,
              absl::Span<const bool> changing,
              absl::Span<const HostCursor> outputs, int64_t rows, int64_t n,
@@ -91,7 +92,8 @@ class HostEvaluator {
         if (!places_.IsOneOfOutputs(i) &&
             (IsDirect(inputs[k], rows, n) || StartRows(i, inputs[k], n))) {
           place.kind = HostPlace::kMemory;
-        } else if (!changing[k]) {
+        } else if (!changing[k] &&
+                   (same_size || rows == 1 || IsSingle(inputs[k]))) {
           place.data = Register_(static_cast<int>(next++));
           if (operand.kind == Operand::Kind::kScalar) {
             StartScalar(i, operand.type, operand.scalar, rows * n);
@@ -290,7 +292,7 @@ class HostEvaluator {
   bool StartRows(size_t i, const HostCursor& cursor, int64_t n) {
     constexpr int64_t kShortest = 16;  // a loop over fewer elements is slow
     const Operand& operand = *cursor.operand;
-    const bool is_single = cursor.row_stride == 0 && cursor.stride == 0;
+    const bool is_single = IsSingle(cursor);
     if (!operand.has_memory() || operand.type != ComputeType(operand.type) ||
         !IsFloat(operand.type) || cursor.stride < 0 || cursor.stride > 1 ||
         (!is_single && n < kShortest) || !places_.CanBeRows(i, is_single)) {
@@ -300,6 +302,12 @@ class HostEvaluator {
     places_[i].row_stride = cursor.row_stride;
     places_[i].stride = cursor.stride;
     return true;
+  }
+
+  // Returns whether all elements of a tile are the same one.
+  static bool IsSingle(const HostCursor& cursor) {
+    return cursor.operand->kind == Operand::Kind::kScalar ||
+           (cursor.row_stride == 0 && cursor.stride == 0);
   }
 
   // Returns whether a tile is an array in memory, of the type it is computed
