@@ -207,6 +207,7 @@ absl::Status Device::Init() {
   target.name =
       absl::StrCat(HardwareName(), " sm_", sm_, " CUDA ", driver_.version(),
                    " NVRTC ", driver_.compiler().version());
+  target.compiler_version = "1";  // changes with NVRTC's options (driver.cc)
   target.group_size = 256;
   target.local_memory = 48 << 10;  // what every device has
   programs_.emplace(std::move(target));

@@ -234,7 +234,7 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::StatusOr<std::unique_ptr<tfplug::Program>> BuildProgram(
       StreamT& stream, const std::string& source, const char* entry) {
-    const compiled_internal::CachedBinary cached(Programs(stream).target().name,
+    const compiled_internal::CachedBinary cached(Programs(stream).target(),
                                                  source);
     if (const std::string binary = cached.Read(); !binary.empty()) {
       auto program = Load(stream, binary, entry);

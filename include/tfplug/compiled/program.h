@@ -37,6 +37,10 @@ struct Target {
   // Identifies the device, its driver and the driver's version: programs in the
   // cache on disk are used only by targets of the same name. Empty: no cache.
   std::string name;
+  // Identifies the author's Compile: another one finds no binaries of this one
+  // in the cache on disk. Change it with the compiler's options, or with
+  // anything else that changes the binary of a source.
+  std::string compiler_version;
   // Items of a group, a power of two from 32 to 1024. The device must be able
   // to run groups of this size.
   int group_size = 256;
