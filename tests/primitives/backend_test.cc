@@ -166,4 +166,59 @@ TEST_CASE("overrides and failures of primitives") {
             .message() == "no map today");
 }
 
+// Each hook fails with its name.
+class NamingBackend : public tfplug::ReferenceBackend<CountingStream> {
+ public:
+  using Launcher = tfplug::Launcher;
+  using Convolution = tfplug::Convolution;
+  using In = const Operand&;
+
+  static absl::Status Name(const char* name) {
+    return absl::UnavailableError(name);
+  }
+  absl::Status Conv(CountingStream&, Launcher&, const Convolution&, In, In,
+                    In) override {
+    return Name("Conv");
+  }
+  absl::Status ConvInputGradient(CountingStream&, Launcher&, const Convolution&,
+                                 In, In, In) override {
+    return Name("ConvInputGradient");
+  }
+  absl::Status ConvFilterGradient(CountingStream&, Launcher&,
+                                  const Convolution&, In, In, In) override {
+    return Name("ConvFilterGradient");
+  }
+  absl::Status MatMul(CountingStream&, Launcher&, In, In, In) override {
+    return Name("MatMul");
+  }
+  absl::Status Sort(CountingStream&, Launcher&, In, In, In) override {
+    return Name("Sort");
+  }
+  absl::Status Scatter(CountingStream&, Launcher&, ScatterKind, In, In,
+                       In) override {
+    return Name("Scatter");
+  }
+  absl::Status Scan(CountingStream&, Launcher&, ReduceKind, In, In) override {
+    return Name("Scan");
+  }
+};
+
+TEST_CASE("primitives with one signature reach the hook of their name") {
+  NamingBackend backend;
+  CountingStream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
+  const Operand x;
+  const tfplug::Convolution conv;
+  CHECK(launcher.Conv(conv, x, x, x).message() == "Conv");
+  CHECK(launcher.ConvInputGradient(conv, x, x, x).message() ==
+        "ConvInputGradient");
+  CHECK(launcher.ConvFilterGradient(conv, x, x, x).message() ==
+        "ConvFilterGradient");
+  CHECK(launcher.MatMul(x, x, x).message() == "MatMul");
+  CHECK(launcher.Sort(x, x, x).message() == "Sort");
+  CHECK(launcher.Scatter(ScatterKind::kSet, x, x, x).message() == "Scatter");
+  CHECK(launcher.Scan(ReduceKind::kSum, x, x).message() == "Scan");
+}
+
 }  // namespace

@@ -36,8 +36,6 @@ namespace tfplug {
 template <class StreamT, class ProgramT>
 class CompiledBackend : public Backend<StreamT> {
  public:
-  using Compiled = CompiledBackend;
-
   static_assert(std::is_base_of_v<tfplug::Program, ProgramT>,
                 "tfplug: derive the programs of a compiled backend from "
                 "tfplug::Program");

@@ -13,19 +13,26 @@
 
 namespace tfplug::primitives_internal {
 
-// Whether B is a CompiledBackend that does not override Map and Reduce.
+// Returns whether one class defines both hooks.
+template <class C, class D, class R, class... A, class... B>
+constexpr bool HaveOneClass(R (C::*)(A...), R (D::*)(B...)) {
+  return std::is_same_v<C, D>;
+}
+
+// Whether B can run Map or Reduce on operands of any rank (MapLoops, MapFlat
+// and ReduceLoops of CompiledBackend). A class that overrides Map or Reduce
+// below these functions has its own called instead.
 template <class B, class = void>
-struct IsCompiled {
-  static constexpr bool kMap = false, kReduce = false;
-};
+inline constexpr bool kHasMapLoops = false;
 template <class B>
-struct IsCompiled<B, std::void_t<typename B::Compiled>> {
-  using C = typename B::Compiled;
-  static constexpr bool kMap =
-      std::is_same_v<decltype(&B::Map), decltype(&C::Map)>;
-  static constexpr bool kReduce =
-      std::is_same_v<decltype(&B::Reduce), decltype(&C::Reduce)>;
-};
+inline constexpr bool kHasMapLoops<B, std::void_t<decltype(&B::MapLoops)>> =
+    HaveOneClass(&B::Map, &B::MapLoops);
+template <class B, class = void>
+inline constexpr bool kHasReduceLoops = false;
+template <class B>
+inline constexpr bool
+    kHasReduceLoops<B, std::void_t<decltype(&B::ReduceLoops)>> =
+        HaveOneClass(&B::Reduce, &B::ReduceLoops);
 
 // The primitives of B as functions, without a virtual call.
 template <class B>
@@ -34,14 +41,26 @@ struct TableOf {
   static B& Self(void* backend) { return *static_cast<B*>(backend); }
   static Stream& On(void* stream) { return *static_cast<Stream*>(stream); }
 
+  static absl::Status Map(void* self, void* stream,
+                          const Expression& expression, absl::Span<Operand> in,
+                          absl::Span<Operand> out) {
+    if constexpr (kHasMapLoops<B>) {
+      return Self(self).MapLoops(On(stream), expression, in, out);
+    } else {
+      if (!SimplifyLoops(in, out)) return absl::OkStatus();
+      return Self(self).B::Map(On(stream), expression, in, out);
+    }
+  }
+
   static absl::Status MapFlat(void* self, void* stream,
                               const Expression& expression,
                               const FlatOperands& operands) {
-    if constexpr (IsCompiled<B>::kMap) {
+    if constexpr (kHasMapLoops<B>) {
       return B::MapFlat(Self(self), On(stream), expression, operands);
     } else {
-      if (!primitives::HaveNumber(operands, expression))
+      if (!primitives::HaveNumber(operands, expression)) {
         return primitives::WrongOperands();
+      }
       if (operands.size == 0) return absl::OkStatus();
       const ir::FlatViews views(expression, operands);
       return Self(self).B::Map(On(stream), expression, views.inputs(),
@@ -49,102 +68,92 @@ struct TableOf {
     }
   }
 
-  static constexpr primitives::PrimitiveTable kTable = {
-      [](void* self, void* stream, const Expression& expression,
-         absl::Span<Operand> in, absl::Span<Operand> out) {
-        if constexpr (IsCompiled<B>::kMap) {
-          return Self(self).MapLoops(On(stream), expression, in, out);
-        } else {
-          if (!SimplifyLoops(in, out)) return absl::OkStatus();
-          return Self(self).B::Map(On(stream), expression, in, out);
-        }
-      },
-      &MapFlat,
-      [](void* self, void* stream, const Reduction& reduction,
-         absl::Span<Operand> in, absl::Span<Operand> out) {
-        if constexpr (IsCompiled<B>::kReduce) {
-          return Self(self).ReduceLoops(On(stream), reduction, in, out);
-        } else {
-          if (!SimplifyLoops(in, out)) return absl::OkStatus();
-          return Self(self).B::Reduce(On(stream), reduction, in, out);
-        }
-      },
-      [](void* self, void* stream, Launcher& launcher, const Operand& a,
-         const Operand& b, const Operand& c) {
-        return Self(self).B::MatMul(On(stream), launcher, a, b, c);
-      },
-      [](void* self, void* stream, Launcher& launcher, ScatterKind kind,
-         const Operand& indices, const Operand& updates, const Operand& out) {
-        return Self(self).B::Scatter(On(stream), launcher, kind, indices,
-                                     updates, out);
-      },
-      [](void* self, void* stream, Launcher& launcher, ReduceKind kind,
-         const Operand& in, const Operand& out) {
-        return Self(self).B::Scan(On(stream), launcher, kind, in, out);
-      },
-      [](void* self, void* stream, Launcher& launcher, const Operand& in,
-         const Operand& values, const Operand& indices) {
-        return Self(self).B::Sort(On(stream), launcher, in, values, indices);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::Conv(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::ConvInputGradient(On(stream), launcher,
-                                               operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::ConvFilterGradient(On(stream), launcher,
-                                                operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::FusedMatMul(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher, const Operand& a,
-         const Operand& b, const Expression& expression, Operands in,
-         Operands out) {
-        return Self(self).B::MatMulMap(On(stream), launcher, a, b, expression,
-                                       in, out);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::FusedConv(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::Pool(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::PoolGradient(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::BatchNormTraining(On(stream), launcher,
-                                               operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::BatchNormInference(On(stream), launcher,
-                                                operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::BatchNormGradient(On(stream), launcher,
-                                               operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher, SoftmaxKind kind,
-         const auto&... operands) {
-        return Self(self).B::Softmax(On(stream), launcher, kind, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::CrossEntropy(On(stream), launcher, operands...);
-      }};
+  static absl::Status Reduce(void* self, void* stream,
+                             const Reduction& reduction, absl::Span<Operand> in,
+                             absl::Span<Operand> out) {
+    if constexpr (kHasReduceLoops<B>) {
+      return Self(self).ReduceLoops(On(stream), reduction, in, out);
+    } else {
+      if (!SimplifyLoops(in, out)) return absl::OkStatus();
+      return Self(self).B::Reduce(On(stream), reduction, in, out);
+    }
+  }
+
+  // Each primitive has a row of its name. `a` are its arguments after the
+  // launcher.
+  static constexpr primitives::PrimitiveTable Make() {
+    primitives::PrimitiveTable table = {};
+    table.map = &Map;
+    table.map_flat = &MapFlat;
+    table.reduce = &Reduce;
+    table.mat_mul = [](void* self, void* stream, Launcher& launcher,
+                       auto... a) {
+      return Self(self).B::MatMul(On(stream), launcher, a...);
+    };
+    table.scatter = [](void* self, void* stream, Launcher& launcher,
+                       auto... a) {
+      return Self(self).B::Scatter(On(stream), launcher, a...);
+    };
+    table.scan = [](void* self, void* stream, Launcher& launcher, auto... a) {
+      return Self(self).B::Scan(On(stream), launcher, a...);
+    };
+    table.sort = [](void* self, void* stream, Launcher& launcher, auto... a) {
+      return Self(self).B::Sort(On(stream), launcher, a...);
+    };
+    table.conv = [](void* self, void* stream, Launcher& launcher, auto... a) {
+      return Self(self).B::Conv(On(stream), launcher, a...);
+    };
+    table.conv_input_gradient = [](void* self, void* stream, Launcher& launcher,
+                                   auto... a) {
+      return Self(self).B::ConvInputGradient(On(stream), launcher, a...);
+    };
+    table.conv_filter_gradient = [](void* self, void* stream,
+                                    Launcher& launcher, auto... a) {
+      return Self(self).B::ConvFilterGradient(On(stream), launcher, a...);
+    };
+    table.fused_mat_mul = [](void* self, void* stream, Launcher& launcher,
+                             auto... a) {
+      return Self(self).B::FusedMatMul(On(stream), launcher, a...);
+    };
+    table.mat_mul_map = [](void* self, void* stream, Launcher& launcher,
+                           auto... a) {
+      return Self(self).B::MatMulMap(On(stream), launcher, a...);
+    };
+    table.fused_conv = [](void* self, void* stream, Launcher& launcher,
+                          auto... a) {
+      return Self(self).B::FusedConv(On(stream), launcher, a...);
+    };
+    table.pool = [](void* self, void* stream, Launcher& launcher, auto... a) {
+      return Self(self).B::Pool(On(stream), launcher, a...);
+    };
+    table.pool_gradient = [](void* self, void* stream, Launcher& launcher,
+                             auto... a) {
+      return Self(self).B::PoolGradient(On(stream), launcher, a...);
+    };
+    table.batch_norm_training = [](void* self, void* stream, Launcher& launcher,
+                                   auto... a) {
+      return Self(self).B::BatchNormTraining(On(stream), launcher, a...);
+    };
+    table.batch_norm_inference = [](void* self, void* stream,
+                                    Launcher& launcher, auto... a) {
+      return Self(self).B::BatchNormInference(On(stream), launcher, a...);
+    };
+    table.batch_norm_gradient = [](void* self, void* stream, Launcher& launcher,
+                                   auto... a) {
+      return Self(self).B::BatchNormGradient(On(stream), launcher, a...);
+    };
+    table.softmax = [](void* self, void* stream, Launcher& launcher,
+                       auto... a) {
+      return Self(self).B::Softmax(On(stream), launcher, a...);
+    };
+    table.cross_entropy = [](void* self, void* stream, Launcher& launcher,
+                             auto... a) {
+      return Self(self).B::CrossEntropy(On(stream), launcher, a...);
+    };
+    return table;
+  }
+
+  static constexpr primitives::PrimitiveTable kTable = Make();
 };
 
 }  // namespace tfplug::primitives_internal
