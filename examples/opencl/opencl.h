@@ -16,7 +16,7 @@
 // A TensorFlow device for any OpenCL 1.2 driver.
 namespace opencl {
 
-// What a device's streams, memory and kernels share.
+// The state that a device's streams, memory and kernels share.
 struct Machine {
   cl_device_id id;
   Context context;

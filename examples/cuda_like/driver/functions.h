@@ -97,7 +97,7 @@
      int64_t ldc, long long stride_c, int64_t count,                      \
      cublasComputeType_t compute, cublasGemmAlgo_t algorithm))
 
-// Those with another result: X(name, result, parameters).
+// The functions with another result: X(name, result, parameters).
 #define CUDA_LIKE_BLAS_TEXTS(X)                                \
   X(cublasGetStatusName, const char*, (cublasStatus_t status)) \
   X(cublasGetStatusString, const char*, (cublasStatus_t status))

@@ -60,7 +60,7 @@ class Arguments {
     for (size_t i = 0; i < function.pointers; ++i) {
       void* address;
       std::memcpy(&address, arguments[i], sizeof(address));
-      // Of any size: the kernel's accesses are not checked.
+      // Accepts any size: the kernel's accesses are not checked.
       const absl::StatusOr<void*> found =
           function.context.device->ToPrivateOfAny(address, 1);
       if (address != nullptr && !found.ok()) is_valid_ = false;

@@ -42,8 +42,8 @@
 
 namespace tfplug::internal {
 
-// A StatusOr of which either the status or the value is taken. g++ does not
-// inline the destructor of StatusOr, of which nothing is left to do.
+// Holds a StatusOr until either its status or its value is taken. There is then
+// nothing left to destroy, but g++ would not inline the destructor of StatusOr.
 template <class StatusOrT>
 union Result {
   StatusOrT status_or;

@@ -110,7 +110,7 @@ class CompiledBackend : public Backend<StreamT> {
     return PlanAndReduce(stream, reduction, inputs, outputs, &key);
   }
 
-  // Of floats in one type; others use the default.
+  // Multiplies float matrices of one type; other types use the default.
   absl::Status MatMul(StreamT& stream, Launcher& launcher, const Operand& a,
                       const Operand& b, const Operand& c) override {
     if (!IsFloat(c.type) || a.type != c.type || b.type != c.type) {
@@ -121,7 +121,7 @@ class CompiledBackend : public Backend<StreamT> {
   absl::Status MatMulMap(StreamT& stream, Launcher& launcher, const Operand& a,
                          const Operand& b, const Expression& expression,
                          Operands inputs, Operands outputs) override {
-    // Of batches with many operands, the parameters may be too large.
+    // The parameters of batches with many operands may be too large.
     if (IsFloat(a.type)) {
       const auto status = Multiply(stream, a, b, &expression, inputs, outputs);
       if (!absl::IsUnimplemented(status)) return status;

@@ -29,8 +29,8 @@ enum class Primitive : uint8_t { kMap, kReduce, kMatMul, kMatMulMap };
 // Returns a hash whose highest bits are the best ones.
 constexpr uint64_t Mix(uint64_t word) { return word * 0x9e3779b97f4a7c15; }
 
-// What a plan depends on, except for the device: the code of a primitive, and
-// the layout of its operands before they are simplified.
+// Identifies a plan of one device: the code of a primitive, and the layout of
+// its operands before they are simplified.
 class PlanKey {
  public:
   // All inputs have the same dimensions, which begin with those of the outputs.

@@ -14,11 +14,11 @@
 // The text before a generated kernel: names for what the dialects spell
 // differently, and functions that none of them has. Kernels use only these:
 //
-//   FOR_ITEMS(n) ... END_ITEMS      a phase: code that the first n items run
-//   item, group                     the index of the item, and of its group
-//   PER_ITEM(type, x); AT(x)        a variable of each item that outlives a
-//   phase SHARED(type, x, n);             an array that the items of a group
-//   share SYNC                            a barrier between phases
+//   FOR_ITEMS(n) ... END_ITEMS  a phase: code that the first n items run
+//   item, group                 the index of the item, and of its group
+//   PER_ITEM(type, x); AT(x)    a variable of each item that outlives a phase
+//   SHARED(type, x, n);         an array that the items of a group share
+//   SYNC                        a barrier between phases
 //
 // A GPU runs the items at the same time. On a CPU, also with OpenCL, each phase
 // is a loop over the items, which the compiler vectorizes, and a barrier is

@@ -22,7 +22,7 @@ enum class Dialect : uint8_t {
   // OpenCL C 1.2: `__kernel void entry(__global char* p0, ..., Parameters p)`.
   kOpenCl,
   // CUDA C++: `extern "C" __global__ void entry(char* p0, ..., Parameters p)`.
-  // Where __CUDACC__ is not defined, the same source is kCpp.
+  // The same source is kCpp if __CUDACC__ is not defined.
   kCuda,
   // C++17 for the host: `extern "C" void entry(const unsigned* group, void**
   // arguments)` runs all items of the group `*group`, one after the other;
@@ -31,7 +31,7 @@ enum class Dialect : uint8_t {
   kCpp,
 };
 
-// What the source of kernels depends on: the properties of one device.
+// The properties of one device on which the source of kernels depends.
 struct Target {
   Dialect dialect = Dialect::kOpenCl;
   // Identifies the device, its driver and the driver's version: programs in the

@@ -116,7 +116,7 @@ class AddressSpace {
   static constexpr uint64_t kMostGranules = 1 << 19;  // 1 TiB
   static constexpr uint64_t kLeastGranules = 1 << 12;
 
-  // Of the addresses that are reserved for `granules` aligned ones.
+  // Returns how many addresses to reserve for `granules` aligned ones.
   static constexpr uint64_t SizeOf(uint64_t granules) {
     return (granules + 1) * kGranule;
   }

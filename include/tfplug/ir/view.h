@@ -118,7 +118,7 @@ struct FlatOperands {
   int64_t size;  // elements of each array
   // Bit k is set if operand k is a single element, which is repeated.
   uint64_t repeated;
-  // Of the inputs and, after them, the outputs; at most kMost.
+  // The addresses of the inputs and, after them, the outputs; at most kMost.
   absl::Span<void* const> addresses;
 };
 

@@ -54,7 +54,7 @@ class Op : public O {
     return std::move(*this);
   }
 
-  // As in KernelDef.
+  // These functions are those of KernelDef.
   Op Device(std::string device_type) && {
     def_ = std::move(def_).Device(std::move(device_type));
     return std::move(*this);

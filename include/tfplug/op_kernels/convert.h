@@ -58,8 +58,8 @@ class FillKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Tensor dims, run.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 1));
-    // As on TensorFlow's CPU, dims may be a scalar and value a vector of one
-    // element.
+    // TensorFlow's CPU kernel also accepts a scalar as dims and a vector of one
+    // element as value.
     if (dims.rank() > 1) {
       return absl::InvalidArgumentError("dims must be a vector, got shape " +
                                         dims.shape().ToString());

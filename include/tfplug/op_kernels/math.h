@@ -136,8 +136,7 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Ceil>([](V x) { return Ceil(x); }),
       Elementwise<ops::Rint>([](V x) { return Rint(x); }),
       Elementwise<ops::Round>(op_kernels_internal::RoundToEven),
-      // ---- Comparisons and selection
-      // -----------------------------------------
+      // ---- Comparisons and selection ----
       Elementwise<ops::Equal>([](V x, V y) { return x == y; }),
       Elementwise<ops::NotEqual>([](V x, V y) { return x != y; }),
       Elementwise<ops::Less>([](V x, V y) { return x < y; }),

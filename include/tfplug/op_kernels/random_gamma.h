@@ -147,7 +147,7 @@ class RandomGammaKernel final : public LateHostKernel {
       for (int64_t a = 0; a < alphas; ++a) {
         const auto value = static_cast<double>(alpha.as<T>()[a]);
         for (int64_t i = 0; i < samples; ++i) {
-          // As TensorFlow does, reserves as many numbers for each result.
+          // TensorFlow reserves as many random numbers for each result.
           PhiloxState own = state;
           const auto skip = static_cast<uint64_t>(256 * (a * samples + i));
           own.low += skip;

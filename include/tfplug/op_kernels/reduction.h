@@ -21,8 +21,8 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-// What Sum, Mean, Prod, Max, Min, EuclideanNorm, All and Any compute; of
-// complex numbers, for each part.
+// Builds the reductions of Sum, Mean, Prod, Max, Min, EuclideanNorm, All and
+// Any; complex numbers are reduced part by part.
 class Reducer {
  public:
   absl::Status Init(KernelConstruction& construction, const std::string& op) {
@@ -76,8 +76,8 @@ class Reducer {
   // The operands of one run.
   struct Run {
     Shape shape;  // of the result
-    // Of the Reduce, with the kept dimensions before the reduced ones; the last
-    // one is the count of a Mean.
+    // The operands of the Reduce, with the kept dimensions before the reduced
+    // ones; the last one is the count of a Mean.
     absl::InlinedVector<Operand, 4> inputs;
     int64_t count = 1;  // of the elements of a result
     uint64_t is_reduced = 0;
@@ -167,7 +167,7 @@ class ReductionKernel : public BackendKernel {
                                    absl::MakeSpan(&to, 1));
     };
     if (!IsComplex(x.type)) return reduce_to(y);
-    // As on TensorFlow's CPU, the mean of no complex numbers is 0.
+    // TensorFlow's CPU kernel returns 0 as the mean of no complex numbers.
     if (reduce.count == 0) return Fill(run, y, 0);
     const auto inputs = reduce.inputs;  // which a Reduce may simplify in place
     for (int part : {0, 1}) {

@@ -113,8 +113,9 @@ class Registrar {
   }
 
  private:
-  // Those of the library's author are raised above these (init_kernel.h). None
-  // is negative: TensorFlow would place ops on the CPU, whose kernels have 0.
+  // The priorities of an author's own kernels are higher (init_kernel.h). No
+  // priority is negative: TensorFlow would place ops on the CPU, whose kernels
+  // have 0.
   static constexpr int32_t kPriority = 1, kPriorityOnHost = 0;
 
   explicit Registrar(bool on_host) : on_host_(on_host) {}

@@ -25,7 +25,8 @@ inline absl::StatusOr<std::array<int64_t, 2>> GetImageSize(OpRun& run, int i) {
   }
   return std::array<int64_t, 2>{size[0], size[1]};
 }
-// As on TensorFlow's CPU, only some ops take an image without channels.
+// Returns an error unless the image has pixels and, if `has_channels`,
+// channels: in TensorFlow, only some ops take an image without channels.
 inline absl::Status CheckImage(const Operand& image, bool has_channels = true) {
   if (image.rank == 4 && image.dim(1) > 0 && image.dim(2) > 0 &&
       (image.dim(3) > 0 || !has_channels)) {

@@ -15,8 +15,8 @@
 
 namespace tfplug::op_kernels_internal {
 
-// Where the elements of one dimension of a resized image come from. Computed
-// in float, as in TensorFlow.
+// Finds the source of each element along one dimension of a resized image.
+// Computes in float, as TensorFlow does.
 class ResizeRule {
  public:
   absl::Status Init(KernelConstruction& construction) {

@@ -121,7 +121,7 @@ class ProjectiveTransformKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         Operand y,
         run.AllocateOutput(0, {x.dim(0), size[0], size[1], x.dim(3)}));
-    // Of a view [image, row, column, channel], the pixels are an axis.
+    // The pixels are an axis of the view [image, row, column, channel].
     Operand pixels = y;
     pixels.data = x.data;
     pixels.stride(0) = x.stride(0);

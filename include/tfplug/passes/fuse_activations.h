@@ -92,7 +92,7 @@ inline std::vector<patterns::Rule> FuseActivationsRules() {
       Rule("SiLU", silu).ReplaceBy(New("TfplugSilu", gate).RequireKernel()));
   rules.push_back(Rule("SwiGLU", Product(silu, x))
                       .ReplaceBy(New("TfplugSwiglu", gate, x).RequireKernel()));
-  // Where the product of another rule's run is already a TfplugSilu.
+  // Matches the product after another rule has replaced it by a TfplugSilu.
   const auto fused = Match("TfplugSilu", gate);
   rules.push_back(Rule("SwiGLU of SiLU", Product(fused, x))
                       .ReplaceBy(New("TfplugSwiglu", gate, x).RequireKernel()));

@@ -47,7 +47,7 @@ class Replacement {
   Replacement(const Pattern& matched) : Replacement(Kind::kMatched) {
     tree().matched = internal::Access::output(matched);
   }
-  // As an input of a new node: all values of the list.
+  // Stands for all values of the list as inputs of a new node.
   Replacement(const EachInput& each) : Replacement(Kind::kMatched) {
     tree().matched = internal::Access::output(each);
   }

@@ -93,9 +93,10 @@ class Backend {
     return primitives_internal::ComposeSort(launcher, input, values, indices);
   }
 
-  // ---- Optional: neural networks. Operands have at least one element; all of
-  // one call have one type, except vectors, labels and statistics.
-  // -------------
+  // ---- Optional: neural networks -------------------------------------------
+  //
+  // Operands have at least one element; all of one call have one type, except
+  // vectors, labels and statistics.
 
   // Computes a convolution of `image` with `filter` (nn.h). The default copies
   // windows, at most 64 MiB at once, for MatMul, or, if it is depthwise,

@@ -29,7 +29,7 @@ class Memo {
     }
     absl::StatusOr<T> value = make();
     if (!value.ok()) return value.status();
-    // Of two threads, both may add the key.
+    // Two threads may both add the key.
     Node* const node =
         new Node{key, head_.load(std::memory_order_relaxed), *std::move(value)};
     while (!head_.compare_exchange_weak(node->next, node,

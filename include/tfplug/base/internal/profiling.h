@@ -38,7 +38,7 @@ enum class Activity : uint8_t {
   kTimed,  // The device did the work `correlation`, in times of its clock.
 };
 
-// What is recorded of one activity. The meaning of `values` depends on the
+// The record of one activity. The meaning of `values` depends on the
 // kind: see TraceReport.
 struct Record {
   uint64_t begin_ns;  // since the epoch

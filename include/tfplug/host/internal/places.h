@@ -12,7 +12,7 @@
 
 namespace tfplug::host_internal {
 
-// Where an evaluator finds or puts the value of an instruction.
+// The place in which an evaluator finds or puts the value of an instruction.
 struct HostPlace {
   // kSkipped: computed with a later instruction.
   enum Kind { kRegister, kFixed, kSingle, kMemory, kSkipped };

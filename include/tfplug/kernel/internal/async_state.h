@@ -20,8 +20,8 @@
 
 namespace tfplug::kernel_internal {
 
-// What becomes of TensorFlow's done callback, the address of a
-// std::function<void()>, when compute_async_func returns before the run ends.
+// States when TensorFlow destroys the done callback, a std::function<void()>,
+// if compute_async_func returns before the run ends.
 enum class DoneCallback : uint8_t {
   // TensorFlow destroys it, so the run calls a copy. Copying is safe with the
   // C++ library of TensorFlow's wheels.

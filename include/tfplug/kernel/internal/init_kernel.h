@@ -81,8 +81,8 @@ class KernelBuilder {
       internal::tensorflow.TF_DeleteKernelBuilder(builder_);
   }
 
-  // Where TensorFlow has no asynchronous kernels, an asynchronous kernel
-  // is registered as a synchronous kernel that waits.
+  // Creates the kernel builder. In a release without asynchronous kernels, an
+  // asynchronous kernel is registered as a synchronous kernel that waits.
   absl::Status Create(const KernelRegistration& registration,
                       const std::string& device_type) {
     const KernelFunctions& functions = registration.functions;

@@ -34,8 +34,8 @@ namespace tfplug::passes_internal {
 // that only the ops of one cluster use. No cycle can be created: all paths from
 // the ops before a reduction lead through it.
 //
-// Of the former, the last dimension must be among the reduced ones. On a CPU,
-// other reductions traverse memory in large steps, which takes longer if they
+// A reduction after a cluster must reduce the last dimension. On a CPU, other
+// reductions traverse memory in large steps, which takes longer if they
 // read all inputs of the op than if they read its value.
 class FusedReductions {
  public:

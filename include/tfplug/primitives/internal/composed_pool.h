@@ -133,8 +133,7 @@ inline absl::Status ComposeMaxPoolGradient(Launcher& launcher,
       {image_gradient});
 }
 
-// ---- Averages: elements outside the image do not count
-// -----------------------
+// ---- Averages: elements outside the image do not count ----
 
 // Returns the expression sum / number of elements of the window inside the
 // image. Further inputs are, for each dimension: the start of the window, and
@@ -228,7 +227,7 @@ inline absl::Status ComposeAveragePoolGradient(Launcher& launcher,
       {image_gradient});
 }
 
-// ------------------------------------------------------------------------------
+// ---- All pooling ----
 
 inline absl::Status ComposePool(Launcher& launcher, const Pooling& pooling,
                                 const Operand& image, const Operand& output) {

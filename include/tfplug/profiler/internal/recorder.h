@@ -25,7 +25,7 @@
 // earlier work has ended, or when it is enqueued, whichever is later.
 namespace tfplug::profiler_internal {
 
-// What the recorder needs from the device's classes.
+// The functions of the device's classes that the recorder calls.
 struct TracedStreams {
   uint32_t (*id)(capi::SP_Stream stream);
   // Enqueues a host task; returns false if that failed.

@@ -97,7 +97,7 @@ class TraceReport {
     }
   }
 
-  // Converts times of a device's clock. Work of which nothing was enqueued has
+  // Converts times of a device's clock. A record that enqueued no work has
   // none.
   [[gnu::cold]] void ReadTimes(const internal::Record& record) {
     const auto clock = clocks_.find(OrdinalOf(record.stream));

@@ -34,7 +34,7 @@ class WorkTimer {
 // read by the threads that enqueue more work, and used again. Thread-safe.
 class WorkTimers {
  public:
-  // What a device measured. Work without a result was not measured.
+  // A time that a device measured. Work without a result was not measured.
   struct Result {
     uint32_t stream;
     uint64_t correlation;

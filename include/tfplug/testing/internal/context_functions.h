@@ -184,7 +184,7 @@ TFPLUG_FAKE_FUNCTION void TF_RunAsyncOpKernelDoneCallback(
     capi::TF_AsyncOpKernelDoneCallback* done) {
   (*reinterpret_cast<std::function<void()>*>(done))();
 }
-// As in 2.22 and newer, which delete the callback.
+// Deletes the callback, as TensorFlow does from 2.22 on.
 TFPLUG_FAKE_FUNCTION void TF_RunAsyncOpKernelDoneCallback_2_22(
     capi::TF_AsyncOpKernelDoneCallback* done) {
   const std::unique_ptr<std::function<void()>> owned(

@@ -220,7 +220,7 @@ TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant(
   if (context->failure.ok()) GetOutputSlot(context, 0).tensor = result;
   WriteStatus(context->failure, status);
 }
-// As in 2.22 and newer, which delete the tensors that they pass.
+// Deletes the tensors that it passes, as TensorFlow does from 2.22 on.
 TFPLUG_FAKE_FUNCTION void TF_AddNVariant_2_22(
     TF_OpKernelContext* context,
     void (*add)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, TF_Tensor*),
