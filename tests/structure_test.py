@@ -14,7 +14,9 @@
 * The maps are complete. docs/architecture.md and CONTRIBUTING.md name
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
-* docs/architecture.md names paths and functions that exist.
+* docs/architecture.md and the decisions name paths and functions that exist.
+* docs/architecture.md lists the records of docs/decisions by number and title. Each
+  record has a status with a date, and the parts that docs/decisions/index.md describes.
 * examples/opencl has at most 400 lines of code, as README.md says. Blank lines and
   lines with nothing but a comment do not count.
 * Everything in namespace tfplug is hidden. A header with that namespace has one
@@ -182,6 +184,27 @@ def check_names(root, page):
     return wrong
 
 
+def check_decisions(root, page):
+    """Checks the form of each decision, and the list of decisions in `page`."""
+    listed = re.findall(r"^(\d+)\. \[(.+)\]\((decisions/.+)\)$", page, re.M)
+    wrong, expected = [], []
+    for number, path in enumerate(sorted((root / "docs/decisions").glob("0*.md")), 1):
+        text = path.read_text()
+        title = text.split("\n", 1)[0].removeprefix(f"# {number}. ")
+        expected.append((str(number), title, f"decisions/{path.name}"))
+        status = r"\n\n(Accepted|Replaced) on \d{4}-\d\d-\d\d"
+        parts = "".join(rf"\n\n\*\*{part}\.\*\* [\s\S]+?" for part in
+                        ("Context", "Alternatives", "Choice", "Consequences"))
+        if not (path.name.startswith(f"{number:04}-") and
+                re.fullmatch(rf"# {number}\. .+{status}.*\.{parts}\n", text)):
+            wrong.append(f"{path.name}: is not in the form of docs/decisions/index.md, "
+                         f"or its number is not {number}")
+        wrong += check_names(root, path.relative_to(root))
+    wrong += [f"docs/architecture.md: the decision {' '.join(row)} is not both listed "
+              "and a record" for row in sorted(set(listed) ^ set(expected))]
+    return wrong if expected else ["docs/decisions has no records"]
+
+
 def check_visibility(root):
     """Checks the order of each header's marks: includes, push, namespaces, pop."""
     marks = {"#include": "i", "#pragma GCC visibility push(hidden)": "(",
@@ -225,6 +248,7 @@ def main():
     for map_page in ("docs/architecture.md", "CONTRIBUTING.md"):
         wrong += check_map(root, map_page, tracked)
     wrong += check_names(root, "docs/architecture.md")
+    wrong += check_decisions(root, page)
     wrong += check_visibility(root)
     wrong += check_lines(root)
     edges = sum(len(allowed) for allowed in rules.values())

@@ -41,6 +41,7 @@ NAVIGATION = {
                  "measured/fusion", "measured/opencl",
                  "measured/tensorflow_behavior"],
     "Project": ["architecture", "contributing", "changelog"],
+    "Decisions": ["decisions/index", "decisions/0*"],
 }
 _ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md",
                "CONTRIBUTING.md": "contributing.md"}
@@ -146,7 +147,7 @@ class Stage:
 
 def navigation():
     return "\n".join(
-        f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) +
+        f"```{{toctree}}\n:hidden:\n:glob:\n:caption: {title}\n\n" + "\n".join(pages) +
         "\n```\n" for title, pages in NAVIGATION.items())
 
 
