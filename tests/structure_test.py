@@ -19,6 +19,8 @@
   record has a status with a date, and the parts that docs/decisions/index.md describes.
 * examples/opencl has at most 400 lines of code, as README.md says. Blank lines and
   lines with nothing but a comment do not count.
+* The newest version in CHANGELOG.md is that of meson.build. (codegen/generate.py and the
+  Python package read meson.build.)
 * Everything in namespace tfplug is hidden. A header with that namespace has one
   `#pragma GCC visibility push(hidden)` after its includes and one pop at its end.
 """
@@ -222,6 +224,14 @@ def check_visibility(root):
     return wrong
 
 
+def check_version(root):
+    version = re.search(r"^  version: '(.+)',$", (root / "meson.build").read_text(), re.M)
+    newest = re.search(r"^## \[(\d.*?)\]", (root / "CHANGELOG.md").read_text(), re.M)
+    return [] if version and newest and version[1] == newest[1] else [
+        f"CHANGELOG.md describes {newest and newest[1]}, and meson.build has the version "
+        f"{version and version[1]}"]
+
+
 def check_lines(root):
     files = (path for path in sorted((root / "examples/opencl").iterdir())
              if path.suffix in (".cc", ".h"))
@@ -251,6 +261,7 @@ def main():
     wrong += check_decisions(root, page)
     wrong += check_visibility(root)
     wrong += check_lines(root)
+    wrong += check_version(root)
     edges = sum(len(allowed) for allowed in rules.values())
     print(f"{len(includes)} headers in {len(rules)} directories, {edges} "
           f"edges, {len(wrong)} mistakes")
