@@ -19,6 +19,7 @@ from emit_abi import AbiEmitter  # noqa: E402
 from emit_filled_fields import filled_fields  # noqa: E402
 from emit_errors import errors  # noqa: E402
 from emit_kernel_api import kernel_api  # noqa: E402
+from emit_opcodes import opcodes  # noqa: E402
 from emit_ops import OpsEmitter  # noqa: E402
 from emit_version import version  # noqa: E402
 from model import Model  # noqa: E402
@@ -52,6 +53,8 @@ def generate():
     files["docs/reference/capi.md"] = emit_docs.capi(model)
     files["docs/reference/kernel_api.md"] = kernel_api(model)
     files["docs/reference/errors.md"] = errors(ROOT / "include")
+    files["docs/reference/opcodes.md"] = opcodes(
+        ROOT / "include/tfplug/ir/opcodes.def")
     return files
 
 

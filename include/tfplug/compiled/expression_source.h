@@ -2,6 +2,7 @@
 #ifndef TFPLUG_COMPILED_EXPRESSION_SOURCE_H_
 #define TFPLUG_COMPILED_EXPRESSION_SOURCE_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/compiled/prelude.h"
@@ -147,26 +149,55 @@ inline std::string ConvertText(DataType from, DataType to, const std::string& x,
                       "(", x, ")");
 }
 
-// Returns the combination of two values of a Reduce.
-inline std::string CombineText(ReduceKind kind, DataType type,
-                               const std::string& a, const std::string& b) {
-  const bool is_bool = type == DataType::kBool;
+// Returns the definition of an opcode (opcodes.def) for values a and b of
+// `type`, in which names of functions are those of the prelude.
+inline std::string DefinitionText(Opcode opcode, DataType type,
+                                  const std::string& a, const std::string& b,
+                                  uint32_t* needs) {
+  struct Row {
+    Opcode opcode;
+    const char *floats, *integers, *bools;
+  };
+  static constexpr Row kRows[] = {
+#define TFPLUG_INTERNAL_OPCODE(name, text, function, arity, result, floats, \
+                               integers, bools, ulps)                       \
+  {Opcode::k##name, #floats, #integers, #bools},
+#include "tfplug/ir/opcodes.def"
+  };
+  const Row* row = kRows;
+  while (row->opcode != opcode) ++row;
+  const bool is_float = IsFloat(type), is_wide = DataTypeSize(type) == 8;
   const char* const name = SourceType(type, false);
-  const bool is_sum = kind == ReduceKind::kSum;
-  if (is_bool) {
-    const bool is_any = is_sum || kind == ReduceKind::kMax;
-    return absl::StrCat("(", a, is_any ? " | " : " & ", b, ")");
+  absl::string_view rest = is_float                  ? row->floats
+                           : type == DataType::kBool ? row->bools
+                                                     : row->integers;
+  std::string text;
+  while (!rest.empty()) {
+    size_t n = 0;
+    while (n < rest.size() && absl::ascii_isalnum(rest[n])) ++n;
+    const absl::string_view word = rest.substr(0, n);
+    if (word == "a") {
+      text += a;
+    } else if (word == "b") {
+      text += b;
+    } else if (word == "T") {
+      text += name;
+    } else if (word == "U") {
+      text += is_wide ? "u64" : "u32";
+    } else if (n == 0 || absl::ascii_isdigit(word[0])) {
+      n = std::max<size_t>(n, 1);
+      absl::StrAppend(&text, rest.substr(0, n));
+    } else if (!is_float) {
+      *needs |= kNeedsIntegerFunctions;
+      absl::StrAppend(&text, name, "_", word);
+    } else if (word == "rsqrt") {
+      text += is_wide ? "RSQRT64" : "RSQRT32";
+    } else {
+      absl::StrAppend(&text, is_wide ? "MATH64(" : "MATH32(", word, ")");
+    }
+    rest.remove_prefix(n);
   }
-  if (is_sum || kind == ReduceKind::kProduct) {
-    const char* const sign = is_sum ? " + " : " * ";
-    if (IsFloat(type)) return absl::StrCat("(", a, sign, b, ")");
-    const char* const u = DataTypeSize(type) == 8 ? "u64" : "u32";
-    return absl::StrCat("(", name, ")((", u, ")", a, sign, "(", u, ")", b, ")");
-  }
-  const char* const order = kind == ReduceKind::kMax ? " > " : " < ";
-  const std::string keeps_nan =
-      IsFloat(type) ? absl::StrCat(" || ", a, " != ", a) : "";
-  return absl::StrCat("(", a, order, b, keeps_nan, " ? ", a, " : ", b, ")");
+  return text;
 }
 
 // Writes the statements of an expression.
@@ -235,13 +266,9 @@ class ExpressionSource {
       case Opcode::kSelect:
         return absl::StrCat(a, " ? ", Name(in.b), " : ", Name(in.c));
       default:
-        break;
+        return DefinitionText(in.opcode, type, a, in.b < 0 ? "" : Name(in.b),
+                              needs_);
     }
-    if (ir::InfoOf(in.opcode).arity == 2) {
-      return Binary(in.opcode, type, a, Name(in.b));
-    }
-    return IsFloat(type) ? FloatUnary(in.opcode, type, a)
-                         : IntegerUnary(in.opcode, type, a);
   }
 
   static std::string Bitcast(DataType from, DataType to, const std::string& a) {
@@ -250,111 +277,6 @@ class ExpressionSource {
     return IsFloat(to) ? absl::StrCat(name, "_of_bits(", a, ")")
                        : absl::StrCat("(", name, ")bits_of_",
                                       SourceType(from, false), "(", a, ")");
-  }
-
-  // Returns a call of a function of the dialect's math library.
-  static std::string Math(absl::string_view name, DataType type,
-                          const std::string& arguments) {
-    return absl::StrCat(type == DataType::kDouble ? "MATH64(" : "MATH32(", name,
-                        ")(", arguments, ")");
-  }
-
-  static std::string FloatUnary(Opcode opcode, DataType type,
-                                const std::string& a) {
-    switch (opcode) {
-      case Opcode::kNeg:
-        return absl::StrCat("-", a);
-      case Opcode::kIsNan:
-        return absl::StrCat("(", a, " != ", a, ")");
-      case Opcode::kSign:
-        return absl::StrCat(a, " != ", a, " ? ", a, " : (",
-                            SourceType(type, false), ")((", a, " > 0) - (", a,
-                            " < 0))");
-      case Opcode::kRsqrt:
-        return absl::StrCat(type == DataType::kDouble ? "RSQRT64(" : "RSQRT32(",
-                            a, ")");
-      case Opcode::kAbs:
-        return Math("fabs", type, a);
-      default:  // is named after the C function
-        return Math(ir::InfoOf(opcode).name, type, a);
-    }
-  }
-
-  static std::string IntegerUnary(Opcode opcode, DataType type,
-                                  const std::string& a) {
-    const char* const name = SourceType(type, false);
-    const char* const u = DataTypeSize(type) == 8 ? "u64" : "u32";
-    switch (opcode) {
-      case Opcode::kNeg:
-        return absl::StrCat("(", name, ")(0 - (", u, ")", a, ")");
-      case Opcode::kAbs:
-        return absl::StrCat("(", a, " < 0 ? (", name, ")(0 - (", u, ")", a,
-                            ") : ", a, ")");
-      case Opcode::kSign:
-        return absl::StrCat("(", name, ")((", a, " > 0) - (", a, " < 0))");
-      default:  // kNot
-        return absl::StrCat(type == DataType::kBool ? "!" : "~", a);
-    }
-  }
-
-  std::string Binary(Opcode opcode, DataType type, const std::string& a,
-                     const std::string& b) const {
-    const char* const name = SourceType(type, false);
-    const bool is_float = IsFloat(type);
-    const auto infix = [&](const char* sign) {
-      return absl::StrCat("(", a, " ", sign, " ", b, ")");
-    };
-    const auto arithmetic = [&](const char* sign) {
-      if (is_float) return infix(sign);
-      const char* const u = DataTypeSize(type) == 8 ? "u64" : "u32";
-      return absl::StrCat("(", name, ")((", u, ")", a, " ", sign, " (", u, ")",
-                          b, ")");
-    };
-    const auto function = [&](const char* suffix) {
-      *needs_ |= kNeedsIntegerFunctions;
-      return absl::StrCat(name, suffix, "(", a, ", ", b, ")");
-    };
-    const auto math = [&](const char* function_name) {
-      return Math(function_name, type, absl::StrCat(a, ", ", b));
-    };
-    switch (opcode) {
-      case Opcode::kAdd:
-        return arithmetic("+");
-      case Opcode::kSub:
-        return arithmetic("-");
-      case Opcode::kMul:
-        return arithmetic("*");
-      case Opcode::kDiv:
-        return is_float ? infix("/") : function("_div");
-      case Opcode::kRem:
-        return is_float ? math("fmod") : function("_rem");
-      case Opcode::kPow:
-        return is_float ? math("pow") : function("_pow");
-      case Opcode::kAtan2:
-        return math("atan2");
-      case Opcode::kMax:
-        return CombineText(ReduceKind::kMax, type, a, b);
-      case Opcode::kMin:
-        return CombineText(ReduceKind::kMin, type, a, b);
-      case Opcode::kAnd:
-        return infix("&");
-      case Opcode::kOr:
-        return infix("|");
-      case Opcode::kXor:
-        return infix("^");
-      case Opcode::kShl:
-        return function("_shl");
-      case Opcode::kShr:
-        return function("_shr");
-      case Opcode::kEq:
-        return infix("==");
-      case Opcode::kNe:
-        return infix("!=");
-      case Opcode::kLt:
-        return infix("<");
-      default:
-        return infix("<=");
-    }
   }
 
   const Expression& expression_;

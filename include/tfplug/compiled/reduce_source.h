@@ -186,9 +186,13 @@ class ReduceSource {
         ", parts, GROUP);\nFOR_ITEMS(GROUP) parts[item] = AT(total); "
         "END_ITEMS\nSYNC\nfor (int half_ = GROUP / 2; half_ >= ",
         columns, "; half_ /= 2) {\nFOR_ITEMS(half_) parts[item] = ",
-        CombineText(reduction_.kind, type_, "parts[item]",
-                    "parts[item + half_]"),
+        Combine("parts[item]", "parts[item + half_]"),
         "; END_ITEMS\nSYNC\n}\n");
+  }
+
+  std::string Combine(const std::string& a, const std::string& b) {
+    return DefinitionText(ir::CombineOpcode(reduction_.kind, type_), type_, a,
+                          b, kernel_.needs());
   }
 
   // Adds the element at the current indices to the total.
@@ -210,9 +214,7 @@ class ReduceSource {
           return kernel_.LoadElement(input, offset(input), i);
         });
     return absl::StrCat(
-        text, "AT(total) = ",
-        CombineText(reduction_.kind, type_, "AT(total)", values.Value(0)),
-        ";\n");
+        text, "AT(total) = ", Combine("AT(total)", values.Value(0)), ";\n");
   }
 
   // Computes the outputs from a total.

@@ -18,39 +18,6 @@ namespace tfplug::host {
 template <class T>
 using TotalOf = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-// Calls use(combine) with the function that combines two values.
-template <class T, class Use>
-void VisitCombine(int kind_number, Use use) {
-  const auto kind = static_cast<ReduceKind>(kind_number);
-  if constexpr (std::is_same_v<T, bool>) {
-    if (kind == ReduceKind::kMax || kind == ReduceKind::kSum) {
-      return use([](auto a, auto b) { return a || b; });
-    }
-    return use([](auto a, auto b) { return a && b; });
-  } else {
-    switch (kind) {
-      case ReduceKind::kSum:
-        return use([](auto a, auto b) {
-          if constexpr (std::is_integral_v<decltype(a)>)
-            return ir::Wrapping<decltype(a)>::Add(a, b);
-          else
-            return a + b;
-        });
-      case ReduceKind::kProduct:
-        return use([](auto a, auto b) {
-          if constexpr (std::is_integral_v<decltype(a)>)
-            return ir::Wrapping<decltype(a)>::Mul(a, b);
-          else
-            return a * b;
-        });
-      case ReduceKind::kMax:
-        return use([](auto a, auto b) { return ir::MaxOf(a, b); });
-      default:
-        return use([](auto a, auto b) { return ir::MinOf(a, b); });
-    }
-  }
-}
-
 // Values that are combined at the same time, so that loops are vectorized.
 inline constexpr int64_t kLanes = 64;
 // Values that are combined in the type T before they are combined with a total.
@@ -140,7 +107,7 @@ inline void HostCombineRows(int kind, int type, int64_t rows, int64_t n,
                             const void* x, int64_t row_stride, void* totals) {
   ir::VisitComputed(static_cast<DataType>(type), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    VisitCombine<T>(kind, [&](auto combine) {
+    ir::VisitCombine<T>(static_cast<ReduceKind>(kind), [&](auto combine) {
       CombineRowsOf(rows, n, static_cast<const T*>(x), row_stride,
                     static_cast<TotalOf<T>*>(totals), combine);
     });
@@ -152,7 +119,7 @@ inline void HostCombineEach(int kind, int type, int64_t rows, int64_t n,
   ir::VisitComputed(static_cast<DataType>(type), [&](auto tag) {
     using T = typename decltype(tag)::type;
     TotalOf<T>* const all = static_cast<TotalOf<T>*>(totals);
-    VisitCombine<T>(kind, [&](auto combine) {
+    ir::VisitCombine<T>(static_cast<ReduceKind>(kind), [&](auto combine) {
       for (int64_t r = 0; r < rows; ++r) {
         all[r] = CombineAll(n, static_cast<const T*>(x) + r * row_stride,
                             all[r], combine);

@@ -113,7 +113,7 @@ inline void HostScan(ReduceKind kind, const Operand& input,
       using C = ir::Computed<T>;
       const T* const from = reinterpret_cast<const T*>(x[0].data());
       T* const to = reinterpret_cast<T*>(y[0].data());
-      host::VisitCombine<C>(static_cast<int>(kind), [&](auto combine) {
+      ir::VisitCombine<C>(kind, [&](auto combine) {
         C total = static_cast<C>(from[0]);
         to[0] = from[0];
         for (int64_t i = 1; i < n; ++i) {

@@ -10,6 +10,7 @@
 
 #include "tfplug/base/narrow_types.h"
 #include "tfplug/ir/opcodes.h"
+#include "tfplug/ir/reduce_kind.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -130,190 +131,125 @@ void Each(int64_t n, R* y, const T* a, const T* b, F f) {
   for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
 }
 
-// Integer arithmetic, in which overflow wraps.
+// The functions that definitions in opcodes.def call and that <cmath> lacks.
 template <class T>
-struct Wrapping {
-  using U = std::make_unsigned_t<T>;
-  static T Add(T a, T b) {
-    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-  }
-  static T Sub(T a, T b) {
-    return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
-  }
-  static T Mul(T a, T b) {
-    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
-  }
-  static T Div(T a, T b) {
-    if (b == 0) return 0;
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return Sub(0, a);
-    return a / b;
-  }
-  static T Rem(T a, T b) {
-    if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
-    return a % b;
-  }
-  static T Pow(T base, T exponent) {
-    if (exponent < 0) return base == 1 ? 1 : 0;
-    T result = 1;
-    for (; exponent != 0; exponent /= 2) {
-      if (exponent % 2 != 0) result = Mul(result, base);
-      base = Mul(base, base);
-    }
-    return result;
-  }
-  static T Shl(T a, T b) {
-    return static_cast<U>(b) >= 8 * sizeof(T)
-               ? T(0)
-               : static_cast<T>(static_cast<U>(a) << static_cast<U>(b));
-  }
-  static T Shr(T a, T b) {
-    constexpr U kLast = 8 * sizeof(T) - 1;
-    if (static_cast<U>(b) <= kLast) return static_cast<T>(a >> b);
-    return a < 0 ? T(-1) : T(0);
-  }
-};
+using UnsignedOf =
+    std::conditional_t<sizeof(T) == sizeof(uint64_t), uint64_t, uint32_t>;
 
 template <class T>
-T MaxOf(T a, T b) {
-  return a > b || a != a ? a : b;
+T div(T a, T b) {
+  if (b == 0) return 0;
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
+    return static_cast<T>(0 - static_cast<UnsignedOf<T>>(a));
+  }
+  return a / b;
 }
 template <class T>
-T MinOf(T a, T b) {
-  return a < b || a != a ? a : b;
+T rem(T a, T b) {
+  if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
+  return a % b;
+}
+template <class T>
+T pow(T base, T exponent) {
+  if (exponent < 0) return base == 1 ? 1 : 0;
+  UnsignedOf<T> result = 1, power = static_cast<UnsignedOf<T>>(base);
+  for (; exponent != 0; exponent /= 2) {
+    if (exponent % 2 != 0) result *= power;
+    power *= power;
+  }
+  return static_cast<T>(result);
+}
+template <class T>
+T shl(T a, T b) {
+  using U = UnsignedOf<T>;
+  return static_cast<U>(b) >= 8 * sizeof(T)
+             ? T(0)
+             : static_cast<T>(static_cast<U>(a) << static_cast<U>(b));
+}
+template <class T>
+T shr(T a, T b) {
+  if (static_cast<UnsignedOf<T>>(b) < 8 * sizeof(T)) {
+    return static_cast<T>(a >> b);
+  }
+  return a < 0 ? T(-1) : T(0);
+}
+template <class T>
+T rsqrt(T a) {
+  return 1 / std::sqrt(a);
+}
+template <class T>
+T lgamma(T a) {
+  int sign;  // std::lgamma writes to a global variable
+  if constexpr (sizeof(T) == sizeof(float)) return ::lgammaf_r(a, &sign);
+  return static_cast<T>(::lgamma_r(a, &sign));
 }
 
-template <class T>
-void ComputeUnary(Opcode opcode, int64_t n, T* y, const T* x) {
-  const auto each = [&](auto f) { Each(n, y, x, f); };
+// The definition of an opcode: Scalar<Opcode::kAdd>()(a, b) is a + b.
+template <Opcode>
+struct Scalar;
+
+#define TFPLUG_INTERNAL_OPCODE(name, text, function, arity, result, floats,    \
+                               integers, bools, ulps)                          \
+  template <>                                                                  \
+  struct Scalar<Opcode::k##name> {                                             \
+    template <class T, class U = UnsignedOf<T>, class R = result>              \
+    R operator()(T a, [[maybe_unused]] T b = T()) const {                      \
+      if constexpr (std::is_same_v<T, bool>) {                                 \
+        return R(bools);                                                       \
+      } else if constexpr (std::is_integral_v<T>) {                            \
+        return R(integers);                                                    \
+      } else {                                                                 \
+        using std::acos, std::acosh, std::asin, std::asinh, std::atan,         \
+            std::atan2, std::atanh, std::ceil, std::cos, std::cosh, std::erf,  \
+            std::erfc, std::exp, std::expm1, std::fabs, std::floor, std::fmod, \
+            std::log, std::log1p, std::pow, std::rint, std::sin, std::sinh,    \
+            std::sqrt, std::tan, std::tanh;                                    \
+        return R(floats);                                                      \
+      }                                                                        \
+    }                                                                          \
+  };
+#include "tfplug/ir/opcodes.def"
+
+// Calls use(Scalar) with the definition of `opcode`, one of kSome.
+template <Opcode... kSome, class Use>
+void VisitScalar(Opcode opcode, Use use) {
+  (void)((opcode == kSome && (use(Scalar<kSome>()), true)) || ...);
+}
+
+// Calls use with the function that combines two values of T in a Reduce.
+template <class T, class Use>
+void VisitCombine(ReduceKind kind, Use use) {
+  const Opcode opcode = CombineOpcode(kind, DataTypeOf<T>());
   if constexpr (std::is_same_v<T, bool>) {
-    return each([](bool v) { return !v; });
-  } else if constexpr (std::is_integral_v<T>) {
-    switch (opcode) {
-      case Opcode::kNeg:
-        return each([](T v) { return Wrapping<T>::Sub(0, v); });
-      case Opcode::kAbs:
-        return each([](T v) { return v < 0 ? Wrapping<T>::Sub(0, v) : v; });
-      case Opcode::kSign:
-        return each([](T v) { return static_cast<T>((v > 0) - (v < 0)); });
-      default:
-        return each([](T v) { return static_cast<T>(~v); });
-    }
+    VisitScalar<Opcode::kOr, Opcode::kAnd>(opcode, use);
   } else {
-    switch (opcode) {
-#define TFPLUG_INTERNAL_CASE(opcode, value) \
-  case Opcode::opcode:                      \
-    return each([](T v) { return static_cast<T>(value); });
-      TFPLUG_INTERNAL_CASE(kNeg, -v)
-      TFPLUG_INTERNAL_CASE(kAbs, std::fabs(v))
-      TFPLUG_INTERNAL_CASE(kSign, v != v ? v : T((v > 0) - (v < 0)))
-      TFPLUG_INTERNAL_CASE(kFloor, std::floor(v))
-      TFPLUG_INTERNAL_CASE(kCeil, std::ceil(v))
-      TFPLUG_INTERNAL_CASE(kRint, std::rint(v))
-      TFPLUG_INTERNAL_CASE(kSqrt, std::sqrt(v))
-      TFPLUG_INTERNAL_CASE(kRsqrt, 1 / std::sqrt(v))
-      TFPLUG_INTERNAL_CASE(kExp, std::exp(v))
-      TFPLUG_INTERNAL_CASE(kExpm1, std::expm1(v))
-      TFPLUG_INTERNAL_CASE(kLog, std::log(v))
-      TFPLUG_INTERNAL_CASE(kLog1p, std::log1p(v))
-      TFPLUG_INTERNAL_CASE(kSin, std::sin(v))
-      TFPLUG_INTERNAL_CASE(kCos, std::cos(v))
-      TFPLUG_INTERNAL_CASE(kTan, std::tan(v))
-      TFPLUG_INTERNAL_CASE(kAsin, std::asin(v))
-      TFPLUG_INTERNAL_CASE(kAcos, std::acos(v))
-      TFPLUG_INTERNAL_CASE(kAtan, std::atan(v))
-      TFPLUG_INTERNAL_CASE(kSinh, std::sinh(v))
-      TFPLUG_INTERNAL_CASE(kCosh, std::cosh(v))
-      TFPLUG_INTERNAL_CASE(kTanh, std::tanh(v))
-      TFPLUG_INTERNAL_CASE(kAsinh, std::asinh(v))
-      TFPLUG_INTERNAL_CASE(kAcosh, std::acosh(v))
-      TFPLUG_INTERNAL_CASE(kAtanh, std::atanh(v))
-      TFPLUG_INTERNAL_CASE(kErf, std::erf(v))
-      TFPLUG_INTERNAL_CASE(kErfc, std::erfc(v))
-#undef TFPLUG_INTERNAL_CASE
-      default:
-        return each([](T v) {
-          int sign;  // std::lgamma writes to a global variable
-          if constexpr (sizeof(T) == 4) return ::lgammaf_r(v, &sign);
-          return static_cast<T>(::lgamma_r(v, &sign));
-        });
-    }
+    VisitScalar<Opcode::kAdd, Opcode::kMul, Opcode::kMax, Opcode::kMin>(opcode,
+                                                                        use);
   }
 }
 
-template <class T>
-void ComputeBinary(Opcode opcode, int64_t n, T* y, const T* a, const T* b) {
-  const auto each = [&](auto f) { Each(n, y, a, b, f); };
-  if constexpr (!std::is_same_v<T, bool>) {
-    if (opcode == Opcode::kMax)
-      return each([](T u, T v) { return MaxOf(u, v); });
-    if (opcode == Opcode::kMin)
-      return each([](T u, T v) { return MinOf(u, v); });
-  }
-  if constexpr (std::is_integral_v<T>) {
-    switch (opcode) {
-      case Opcode::kAnd:
-        return each([](T u, T v) { return static_cast<T>(u & v); });
-      case Opcode::kOr:
-        return each([](T u, T v) { return static_cast<T>(u | v); });
-      case Opcode::kXor:
-        return each([](T u, T v) { return static_cast<T>(u ^ v); });
-      default:
-        break;
-    }
-  }
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    switch (opcode) {
-      case Opcode::kAdd:
-        return each([](T u, T v) { return Wrapping<T>::Add(u, v); });
-      case Opcode::kSub:
-        return each([](T u, T v) { return Wrapping<T>::Sub(u, v); });
-      case Opcode::kMul:
-        return each([](T u, T v) { return Wrapping<T>::Mul(u, v); });
-      case Opcode::kDiv:
-        return each([](T u, T v) { return Wrapping<T>::Div(u, v); });
-      case Opcode::kRem:
-        return each([](T u, T v) { return Wrapping<T>::Rem(u, v); });
-      case Opcode::kPow:
-        return each([](T u, T v) { return Wrapping<T>::Pow(u, v); });
-      case Opcode::kShl:
-        return each([](T u, T v) { return Wrapping<T>::Shl(u, v); });
-      default:
-        return each([](T u, T v) { return Wrapping<T>::Shr(u, v); });
-    }
-  } else if constexpr (std::is_floating_point_v<T>) {
-    switch (opcode) {
-      case Opcode::kAdd:
-        return each([](T u, T v) { return u + v; });
-      case Opcode::kSub:
-        return each([](T u, T v) { return u - v; });
-      case Opcode::kMul:
-        return each([](T u, T v) { return u * v; });
-      case Opcode::kDiv:
-        return each([](T u, T v) { return u / v; });
-      case Opcode::kRem:
-        return each([](T u, T v) { return std::fmod(u, v); });
-      case Opcode::kPow:
-        return each([](T u, T v) { return std::pow(u, v); });
-      default:
-        return each([](T u, T v) { return std::atan2(u, v); });
+// Sets y[i] = opcode(a[i], b[i]) if opcodes.def defines it for T.
+template <Opcode kOpcode, class T>
+void ComputeEach(int64_t n, void* y, const T* a, const T* b) {
+  constexpr OpcodeInfo kInfo = InfoOf(kOpcode);
+  if constexpr (Allows(kInfo.types, DataTypeOf<T>())) {
+    using R = std::conditional_t<kInfo.gives_bool, bool, T>;
+    if constexpr (kInfo.arity == 1) {
+      Each(n, static_cast<R*>(y), a, [](T v) { return Scalar<kOpcode>()(v); });
+    } else {
+      Each(n, static_cast<R*>(y), a, b, Scalar<kOpcode>());
     }
   }
 }
-
 template <class T>
-void ComputeComparison(Opcode opcode, int64_t n, bool* y, const T* a,
-                       const T* b) {
+void Compute(Opcode opcode, int64_t n, void* y, const T* a, const T* b) {
   switch (opcode) {
-    case Opcode::kIsNan:
-      return Each(n, y, a, [](T v) { return v != v; });
-    case Opcode::kEq:
-      return Each(n, y, a, b, [](T u, T v) { return u == v; });
-    case Opcode::kNe:
-      return Each(n, y, a, b, [](T u, T v) { return u != v; });
-    case Opcode::kLt:
-      return Each(n, y, a, b, [](T u, T v) { return u < v; });
+#define TFPLUG_INTERNAL_OPCODE(name, ...) \
+  case Opcode::k##name:                   \
+    return ComputeEach<Opcode::k##name>(n, y, a, b);
+#include "tfplug/ir/opcodes.def"
     default:
-      return Each(n, y, a, b, [](T u, T v) { return u <= v; });
+      return;
   }
 }
 

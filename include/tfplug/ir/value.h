@@ -141,9 +141,12 @@ template <class T>
 using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>>;
 }  // namespace ir_internal
 
-// Defines a function of two values, or of a value and a number.
-#define TFPLUG_INTERNAL_BINARY(name, ...)                        \
-  inline Value name(Value a, Value b) { __VA_ARGS__; }           \
+// Define a function of a value x, or of two values a and b, of which one may be
+// a number.
+#define TFPLUG_INTERNAL_BUILD_1(name, result) \
+  inline Value name(Value x) { return result; }
+#define TFPLUG_INTERNAL_BUILD_2(name, result)                    \
+  inline Value name(Value a, Value b) { return result; }         \
   template <class Number, class = ir_internal::IfNumber<Number>> \
   Value name(Value a, Number b) {                                \
     return name(a, a.Like(b));                                   \
@@ -152,62 +155,19 @@ using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>>;
   Value name(Number a, Value b) {                                \
     return name(b.Like(a), b);                                   \
   }
-TFPLUG_INTERNAL_BINARY(operator+, return a.Binary(Opcode::kAdd, b))
-TFPLUG_INTERNAL_BINARY(operator-, return a.Binary(Opcode::kSub, b))
-TFPLUG_INTERNAL_BINARY(operator*, return a.Binary(Opcode::kMul, b))
-TFPLUG_INTERNAL_BINARY(operator/, return a.Binary(Opcode::kDiv, b))
-TFPLUG_INTERNAL_BINARY(operator%, return a.Binary(Opcode::kRem, b))
-TFPLUG_INTERNAL_BINARY(operator&, return a.Binary(Opcode::kAnd, b))
-TFPLUG_INTERNAL_BINARY(operator|, return a.Binary(Opcode::kOr, b))
-TFPLUG_INTERNAL_BINARY(operator^, return a.Binary(Opcode::kXor, b))
-TFPLUG_INTERNAL_BINARY(operator<<, return a.Binary(Opcode::kShl, b))
-TFPLUG_INTERNAL_BINARY(operator>>, return a.Binary(Opcode::kShr, b))
-TFPLUG_INTERNAL_BINARY(operator==, return a.Binary(Opcode::kEq, b))
-TFPLUG_INTERNAL_BINARY(operator!=, return a.Binary(Opcode::kNe, b))
-TFPLUG_INTERNAL_BINARY(operator<, return a.Binary(Opcode::kLt, b))
-TFPLUG_INTERNAL_BINARY(operator<=, return a.Binary(Opcode::kLe, b))
-TFPLUG_INTERNAL_BINARY(operator>, return b.Binary(Opcode::kLt, a))
-TFPLUG_INTERNAL_BINARY(operator>=, return b.Binary(Opcode::kLe, a))
-TFPLUG_INTERNAL_BINARY(Pow, return a.Binary(Opcode::kPow, b))
-TFPLUG_INTERNAL_BINARY(Atan2, return a.Binary(Opcode::kAtan2, b))
-TFPLUG_INTERNAL_BINARY(Max, return a.Binary(Opcode::kMax, b))
-TFPLUG_INTERNAL_BINARY(Min, return a.Binary(Opcode::kMin, b))
-#undef TFPLUG_INTERNAL_BINARY
-
-#define TFPLUG_INTERNAL_UNARY(name) \
-  inline Value name(Value x) { return x.Unary(Opcode::k##name); }
-TFPLUG_INTERNAL_UNARY(Abs)
-TFPLUG_INTERNAL_UNARY(Sign)
-TFPLUG_INTERNAL_UNARY(Floor)
-TFPLUG_INTERNAL_UNARY(Ceil)
-TFPLUG_INTERNAL_UNARY(Rint)
-TFPLUG_INTERNAL_UNARY(IsNan)
-TFPLUG_INTERNAL_UNARY(Sqrt)
-TFPLUG_INTERNAL_UNARY(Rsqrt)
-TFPLUG_INTERNAL_UNARY(Exp)
-TFPLUG_INTERNAL_UNARY(Expm1)
-TFPLUG_INTERNAL_UNARY(Log)
-TFPLUG_INTERNAL_UNARY(Log1p)
-TFPLUG_INTERNAL_UNARY(Sin)
-TFPLUG_INTERNAL_UNARY(Cos)
-TFPLUG_INTERNAL_UNARY(Tan)
-TFPLUG_INTERNAL_UNARY(Asin)
-TFPLUG_INTERNAL_UNARY(Acos)
-TFPLUG_INTERNAL_UNARY(Atan)
-TFPLUG_INTERNAL_UNARY(Sinh)
-TFPLUG_INTERNAL_UNARY(Cosh)
-TFPLUG_INTERNAL_UNARY(Tanh)
-TFPLUG_INTERNAL_UNARY(Asinh)
-TFPLUG_INTERNAL_UNARY(Acosh)
-TFPLUG_INTERNAL_UNARY(Atanh)
-TFPLUG_INTERNAL_UNARY(Erf)
-TFPLUG_INTERNAL_UNARY(Erfc)
-TFPLUG_INTERNAL_UNARY(Lgamma)
-#undef TFPLUG_INTERNAL_UNARY
-inline Value operator-(Value x) { return x.Unary(Opcode::kNeg); }
-// The inverse of a bool, or of the bits of an integer.
-inline Value operator~(Value x) { return x.Unary(Opcode::kNot); }
-inline Value operator!(Value x) { return x.Unary(Opcode::kNot); }
+#define TFPLUG_INTERNAL_OPERANDS_1(opcode) x.Unary(opcode)
+#define TFPLUG_INTERNAL_OPERANDS_2(opcode) a.Binary(opcode, b)
+#define TFPLUG_INTERNAL_OPCODE(name, text, function, arity, ...) \
+  TFPLUG_INTERNAL_BUILD_##arity(                                 \
+      function, TFPLUG_INTERNAL_OPERANDS_##arity(Opcode::k##name))
+#include "tfplug/ir/opcodes.def"
+TFPLUG_INTERNAL_BUILD_1(operator!, ~x)
+TFPLUG_INTERNAL_BUILD_2(operator>, b < a)
+TFPLUG_INTERNAL_BUILD_2(operator>=, b <= a)
+#undef TFPLUG_INTERNAL_BUILD_1
+#undef TFPLUG_INTERNAL_BUILD_2
+#undef TFPLUG_INTERNAL_OPERANDS_1
+#undef TFPLUG_INTERNAL_OPERANDS_2
 
 // Converts to `type`. A type of 8 or 16 bits rounds or wraps; the result is
 // computed in its ComputeType.

@@ -19,17 +19,7 @@
 namespace tfplug::primitives {
 
 inline Value Combine(ReduceKind kind, Value a, Value b) {
-  const bool is_bool = a.type() == DataType::kBool;
-  switch (kind) {
-    case ReduceKind::kSum:
-      return is_bool ? a | b : a + b;
-    case ReduceKind::kProduct:
-      return is_bool ? a & b : a * b;
-    case ReduceKind::kMax:
-      return is_bool ? a | b : Max(a, b);
-    default:
-      return is_bool ? a & b : Min(a, b);
-  }
+  return a.Binary(ir::CombineOpcode(kind, a.type()), b);
 }
 
 // Returns the reduction of values of `type` with `finish` as a cast to `out`.

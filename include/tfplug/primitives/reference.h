@@ -71,33 +71,7 @@ class Combiner {
  private:
   template <class Use>
   void Visit(Use use) const {
-    if constexpr (std::is_same_v<T, bool>) {
-      if (kind_ == ReduceKind::kMax || kind_ == ReduceKind::kSum) {
-        return use([](bool a, bool b) { return a || b; });
-      }
-      return use([](bool a, bool b) { return a && b; });
-    } else {
-      switch (kind_) {
-        case ReduceKind::kSum:
-          return use([](Total a, Total b) {
-            if constexpr (std::is_integral_v<T>)
-              return ir::Wrapping<T>::Add(a, b);
-            else
-              return a + b;
-          });
-        case ReduceKind::kProduct:
-          return use([](Total a, Total b) {
-            if constexpr (std::is_integral_v<T>)
-              return ir::Wrapping<T>::Mul(a, b);
-            else
-              return a * b;
-          });
-        case ReduceKind::kMax:
-          return use([](Total a, Total b) { return ir::MaxOf(a, b); });
-        default:
-          return use([](Total a, Total b) { return ir::MinOf(a, b); });
-      }
-    }
+    ir::VisitCombine<T>(kind_, use);
   }
 
   const ReduceKind kind_;

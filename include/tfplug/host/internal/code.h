@@ -54,27 +54,13 @@ void EachInRows(int64_t rows, int64_t n, T* y, const T* a, const HostRows& b,
 template <class T>
 void ComputeRows(Opcode opcode, bool swapped, int64_t rows, int64_t n, T* y,
                  const T* a, const HostRows& b) {
-  const auto each = [&](auto f) {
-    if (swapped) {
-      EachInRows(rows, n, y, a, b, [f](T u, T v) { return f(v, u); });
-    } else {
-      EachInRows(rows, n, y, a, b, f);
-    }
-  };
-  switch (opcode) {
-    case Opcode::kAdd:
-      return EachInRows(rows, n, y, a, b, [](T u, T v) { return u + v; });
-    case Opcode::kMul:
-      return EachInRows(rows, n, y, a, b, [](T u, T v) { return u * v; });
-    case Opcode::kSub:
-      return each([](T u, T v) { return u - v; });
-    case Opcode::kDiv:
-      return each([](T u, T v) { return u / v; });
-    case Opcode::kMax:
-      return each([](T u, T v) { return ir::MaxOf(u, v); });
-    default:
-      return each([](T u, T v) { return ir::MinOf(u, v); });
-  }
+  const auto each = [&](auto f) { EachInRows(rows, n, y, a, b, f); };
+  ir::VisitScalar<Opcode::kAdd, Opcode::kMul>(opcode, each);
+  ir::VisitScalar<Opcode::kSub, Opcode::kDiv, Opcode::kMax, Opcode::kMin>(
+      opcode, [&](auto f) {
+        if (!swapped) return each(f);
+        each([f](T u, T v) { return f(v, u); });
+      });
 }
 
 inline void HostComputeRows(int opcode, int type, bool swapped, int64_t rows,
@@ -135,16 +121,8 @@ inline void HostCompare(int opcode, int type, HostLoops::Single single,
                   static_cast<const T*>(b_data), static_cast<const T*>(u_data),
                   static_cast<const T*>(v_data), holds);
     };
-    switch (static_cast<Opcode>(opcode)) {
-      case Opcode::kEq:
-        return compare([](T a, T b) { return a == b; });
-      case Opcode::kNe:
-        return compare([](T a, T b) { return a != b; });
-      case Opcode::kLt:
-        return compare([](T a, T b) { return a < b; });
-      default:
-        return compare([](T a, T b) { return a <= b; });
-    }
+    ir::VisitScalar<Opcode::kEq, Opcode::kNe, Opcode::kLt, Opcode::kLe>(
+        static_cast<Opcode>(opcode), compare);
   };
   if (static_cast<DataType>(type) == DataType::kFloat) {
     return visit(static_cast<float*>(y_data));
@@ -180,26 +158,18 @@ inline void HostCompute(int opcode_number, int type_number, int from, int64_t n,
     for (int64_t i = 0; i < n; ++i) to[i] = (0u - flags[i]) & kOne;
     return;
   }
-  const ir::OpcodeInfo info = ir::InfoOf(opcode);
   ir::VisitComputed(static_cast<DataType>(from), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const x = static_cast<const T*>(a);
-    const T* const z = static_cast<const T*>(b);
-    if (opcode == Opcode::kCast) {
-      return ir::VisitStored(type, [&](auto to) {
-        using To = typename decltype(to)::type;
-        using C = ir::Computed<To>;
-        ir::Each(n, static_cast<C*>(y), x,
-                 [](T v) { return static_cast<C>(ir::Convert<To>(v)); });
-      });
+    if (opcode != Opcode::kCast) {
+      return ir::Compute(opcode, n, y, x, static_cast<const T*>(b));
     }
-    if (info.gives_bool) {
-      return ir::ComputeComparison(opcode, n, static_cast<bool*>(y), x, z);
-    }
-    if (info.arity == 2) {
-      return ir::ComputeBinary(opcode, n, static_cast<T*>(y), x, z);
-    }
-    ir::ComputeUnary(opcode, n, static_cast<T*>(y), x);
+    ir::VisitStored(type, [&](auto to) {
+      using To = typename decltype(to)::type;
+      using C = ir::Computed<To>;
+      ir::Each(n, static_cast<C*>(y), x,
+               [](T v) { return static_cast<C>(ir::Convert<To>(v)); });
+    });
   });
 }
 

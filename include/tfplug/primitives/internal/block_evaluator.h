@@ -166,7 +166,6 @@ class BlockEvaluator {
   }
 
   void Compute(const Instruction& in, int64_t n, void* y) const {
-    const ir::OpcodeInfo info = ir::InfoOf(in.opcode);
     const void* const a = value(in.a);
     if (in.opcode == Opcode::kSelect) return ChooseAll(in, n, y);
     if (in.opcode == Opcode::kBitcast) {
@@ -184,15 +183,8 @@ class BlockEvaluator {
                    [](T v) { return static_cast<C>(ir::Convert<To>(v)); });
         });
       }
-      const T* const z =
-          info.arity == 2 ? static_cast<const T*>(value(in.b)) : nullptr;
-      if (info.gives_bool) {
-        return ir::ComputeComparison(in.opcode, n, static_cast<bool*>(y), x, z);
-      }
-      if (info.arity == 2) {
-        return ir::ComputeBinary(in.opcode, n, static_cast<T*>(y), x, z);
-      }
-      ir::ComputeUnary(in.opcode, n, static_cast<T*>(y), x);
+      ir::Compute(in.opcode, n, y, x,
+                  in.b < 0 ? nullptr : static_cast<const T*>(value(in.b)));
     });
   }
 

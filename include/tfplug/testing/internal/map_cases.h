@@ -17,45 +17,6 @@
 // Cases of Map.
 namespace tfplug::testing {
 
-// Returns the error of an opcode that OpenCL C 3.0 allows for floats, in units
-// in the last place; 0 for those that are exact.
-inline double AllowedUlps(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kRsqrt:
-    case Opcode::kLog1p:
-      return 2;
-    case Opcode::kDiv:
-    case Opcode::kSqrt:
-    case Opcode::kExp:
-    case Opcode::kExpm1:
-    case Opcode::kLog:
-      return 3;
-    case Opcode::kSin:
-    case Opcode::kCos:
-    case Opcode::kAsin:
-    case Opcode::kAcos:
-    case Opcode::kSinh:
-    case Opcode::kCosh:
-    case Opcode::kAsinh:
-    case Opcode::kAcosh:
-      return 4;
-    case Opcode::kTan:
-    case Opcode::kAtan:
-    case Opcode::kTanh:
-    case Opcode::kAtanh:
-      return 5;
-    case Opcode::kAtan2:
-      return 6;
-    case Opcode::kErf:
-    case Opcode::kErfc:
-    case Opcode::kLgamma:  // OpenCL sets no limit
-    case Opcode::kPow:
-      return 16;
-    default:
-      return 0;
-  }
-}
-
 // Launches `expression` with the first arrays as inputs and the others as
 // outputs; output `k` is instead input `in_place[k]` if there is one.
 inline void LaunchMap(CaseMaker& maker, Expression expression,
@@ -144,7 +105,7 @@ inline PrimitiveCase MakeOpcodeCase(CaseMaker& maker, Opcode opcode,
           is_bitcast ? in.type : maker.StoredType(ComputeType(in.type));
       builder.Output(builder.Add(in), out);
       // Rounded once, a small error is one unit of a shorter type.
-      const double ulps = IsFloat(type) ? AllowedUlps(opcode) : 0;
+      const double ulps = IsFloat(type) ? info.ulps : 0;
       maker.made().ulps = ulps > 0 && out != type ? 1 : ulps;
       if (opcode == Opcode::kLgamma) maker.made().absolute = 2e-6;
     }
