@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -27,43 +26,39 @@ struct Crops {
 // LocationOperands.
 class Location {
  public:
-  explicit Location(ExpressionBuilder& builder) : builder_(builder) {
-    for (DataType type :
-         {kInt64, kInt64, kInt64, DataType::kInt32, kFloat, kFloat, kFloat,
-          kFloat, kInt64, kInt64, kInt64, kInt64, kFloat, kFloat}) {
-      in_.push_back(builder.Input(type));
-    }
-  }
+  explicit Location(ExpressionBuilder& builder) : builder_(builder) {}
 
   // A coordinate in the image, and whether it is inside.
   struct Position {
     Value at, is_inside;
   };
-  Position y() const { return At(in_[0], in_[4], in_[6], in_[9], in_[12]); }
-  Position x() const { return At(in_[1], in_[5], in_[7], in_[10], in_[13]); }
+  Position y() const { return At(row_, y1_, y2_, height_, last_crop_row_); }
+  Position x() const {
+    return At(column_, x1_, x2_, width_, last_crop_column_);
+  }
   Value is_inside() const {
-    const Value box = Cast(in_[3], kInt64);
-    return y().is_inside & x().is_inside & (box >= 0) & (box < in_[8]);
+    const Value image = Cast(image_, kInt64);
+    return y().is_inside & x().is_inside & (image >= 0) & (image < batch_);
   }
   // The indices of a row and column as floats.
-  Value row() const { return Cast(in_[0], kFloat); }
-  Value column() const { return Cast(in_[1], kFloat); }
-  Value last_row() const { return Cast(in_[9] - 1, kFloat); }
-  Value last_column() const { return Cast(in_[10] - 1, kFloat); }
-  Value last_crop_row() const { return in_[12]; }
-  Value last_crop_column() const { return in_[13]; }
+  Value row() const { return Cast(row_, kFloat); }
+  Value column() const { return Cast(column_, kFloat); }
+  Value last_row() const { return Cast(height_ - 1, kFloat); }
+  Value last_column() const { return Cast(width_ - 1, kFloat); }
+  Value last_crop_row() const { return last_crop_row_; }
+  Value last_crop_column() const { return last_crop_column_; }
 
   // Returns the index of a pixel of the box's image: -1 if the element is
   // outside. Counts pixels, or elements.
   Value Pixel(Value row, Value column) const {
     const Value index =
-        (Cast(in_[3], kInt64) * in_[9] + Cast(row, kInt64)) * in_[10] +
+        (Cast(image_, kInt64) * height_ + Cast(row, kInt64)) * width_ +
         Cast(column, kInt64);
     return Select(is_inside(), index, -1);
   }
   Value Element(int image, Value row, Value column) const {
     const Value pixel = Pixel(row, column);
-    const Value at = Select(pixel < 0, pixel, pixel * in_[11] + in_[2]);
+    const Value at = Select(pixel < 0, pixel, pixel * depth_ + channel_);
     return Cast(builder_.Element(image, at), kFloat);
   }
   static Value Round(Value at) {
@@ -86,7 +81,16 @@ class Location {
   }
 
   ExpressionBuilder& builder_;
-  std::vector<Value> in_;
+  // The inputs, in the order of LocationOperands.
+  const Value row_ = builder_.Input(kInt64), column_ = builder_.Input(kInt64),
+              channel_ = builder_.Input(kInt64);
+  const Value image_ = builder_.Input(DataType::kInt32);  // of the box
+  const Value y1_ = builder_.Input(kFloat), x1_ = builder_.Input(kFloat),
+              y2_ = builder_.Input(kFloat), x2_ = builder_.Input(kFloat);
+  const Value batch_ = builder_.Input(kInt64), height_ = builder_.Input(kInt64),
+              width_ = builder_.Input(kInt64), depth_ = builder_.Input(kInt64);
+  const Value last_crop_row_ = builder_.Input(kFloat),
+              last_crop_column_ = builder_.Input(kFloat);
 };
 
 // The operands of the inputs of Location, for [box, row, column, channel].
