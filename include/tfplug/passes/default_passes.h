@@ -2,9 +2,9 @@
 #ifndef TFPLUG_PASSES_DEFAULT_PASSES_H_
 #define TFPLUG_PASSES_DEFAULT_PASSES_H_
 
-#include <string_view>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/release.h"
 #include "tfplug/graph/internal/pipeline.h"
@@ -25,7 +25,7 @@
 namespace tfplug::passes_internal {
 
 // Whether a device type belongs to a plug-in rather than to TensorFlow.
-inline bool IsPluggable(std::string_view device_type) {
+inline bool IsPluggable(absl::string_view device_type) {
   if (internal::registered_platform.device_type != nullptr &&
       device_type == internal::registered_platform.device_type) {
     return true;
@@ -35,7 +35,7 @@ inline bool IsPluggable(std::string_view device_type) {
 
 // Appends the passes that run before the author's own, unless a setting turns
 // them off. Appends none for TensorFlow's own device types.
-inline void AppendFirstPasses(std::string_view device_type,
+inline void AppendFirstPasses(absl::string_view device_type,
                               const OptimizerSettings& settings,
                               std::vector<graph_internal::PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
@@ -57,7 +57,7 @@ inline void AppendFirstPasses(std::string_view device_type,
 }
 
 // Appends the passes that run after the author's own.
-inline void AppendLastPasses(std::string_view device_type,
+inline void AppendLastPasses(absl::string_view device_type,
                              const OptimizerSettings& settings,
                              std::vector<graph_internal::PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
