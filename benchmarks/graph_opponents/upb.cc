@@ -68,7 +68,7 @@ class Nodes {
       fused_ops += op(n);
       fused_ops[1] += static_cast<char>(2 + op(n).size());
     }
-    ReplaceAttrs(n, product, Keep(Entry("fused_ops", fused_ops)));
+    ReplaceAttrs(n, product, CopyToArena(Entry("fused_ops", fused_ops)));
     const List<upb_StringView> old = Inputs(n), inner = Inputs(product);
     const upb_StringView b = Inputs(bias).data[1];
     const size_t first = has_activation ? 1 : 2;
@@ -98,7 +98,7 @@ class Nodes {
     if (!upb_Array_Resize(array, size, arena_)) std::abort();
     return static_cast<upb_StringView*>(upb_Array_MutableDataPtr(array));
   }
-  upb_StringView Keep(std::string_view text) const {
+  upb_StringView CopyToArena(std::string_view text) const {
     char* const copy =
         static_cast<char*>(upb_Arena_Malloc(arena_, text.size()));
     std::memcpy(copy, text.data(), text.size());

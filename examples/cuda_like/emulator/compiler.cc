@@ -101,7 +101,7 @@ std::string CompilerName() {
 }
 
 // Stores the source, if CUDA_LIKE_SOURCES names a folder.
-void Keep(const std::string& source) {
+void StoreSource(const std::string& source) {
   const char* const folder = getenv("CUDA_LIKE_SOURCES");
   if (folder == nullptr || *folder == '\0') return;
   const size_t name = std::hash<std::string>()(source);
@@ -112,7 +112,7 @@ void Keep(const std::string& source) {
 
 nvrtcResult Compile(_nvrtcProgram& program,
                     const std::vector<std::string>& options) {
-  Keep(program.source);
+  StoreSource(program.source);
   program.log = emulator::CheckWithNvrtc(program.source, options);
   if (!program.log.empty()) return NVRTC_ERROR_COMPILATION;
   const ScratchDirectory scratch;

@@ -177,7 +177,7 @@ class CompiledBackend : public Backend<StreamT> {
   [[gnu::noinline]] absl::Status PlanAndMapFlat(
       StreamT& stream, const Expression& expression,
       const FlatOperands& operands, const compiled_internal::FlatKey& key) {
-    if (!primitives::HaveNumber(operands, expression)) {
+    if (!primitives::CountsMatch(operands, expression)) {
       return primitives::WrongOperands();
     }
     if (operands.size == 0) return absl::OkStatus();

@@ -78,10 +78,10 @@ class PlanKey {
   bool is_valid() const { return size_ > 0; }
   uint64_t hash() const { return hash_; }
 
-  using Kept = std::vector<uint64_t>;
-  Kept Keep() const { return {words_, words_ + size_}; }
-  friend bool operator==(const Kept& kept, const PlanKey& key) {
-    return std::equal(kept.begin(), kept.end(), key.words_,
+  using Stored = std::vector<uint64_t>;
+  Stored Store() const { return {words_, words_ + size_}; }
+  friend bool operator==(const Stored& stored, const PlanKey& key) {
+    return std::equal(stored.begin(), stored.end(), key.words_,
                       key.words_ + key.size_);
   }
 
@@ -104,11 +104,11 @@ class FlatKey {
   bool is_valid() const { return true; }
   uint64_t hash() const { return Mix(code_ ^ size_ ^ layout_); }
 
-  using Kept = FlatKey;
-  Kept Keep() const { return *this; }
-  friend bool operator==(const Kept& kept, const FlatKey& key) {
-    return kept.code_ == key.code_ && kept.size_ == key.size_ &&
-           kept.layout_ == key.layout_;
+  using Stored = FlatKey;
+  Stored Store() const { return *this; }
+  friend bool operator==(const Stored& stored, const FlatKey& key) {
+    return stored.code_ == key.code_ && stored.size_ == key.size_ &&
+           stored.layout_ == key.layout_;
   }
 
  private:
@@ -187,14 +187,14 @@ class LaunchTable {
       return;
     }
     std::atomic<Node*>& bucket = buckets_[key.hash() >> kShift];
-    Node* const node = new Node{key.Keep(), std::move(launch), bucket.load()};
+    Node* const node = new Node{key.Store(), std::move(launch), bucket.load()};
     while (!bucket.compare_exchange_weak(node->next, node)) {
     }
   }
 
  private:
   struct Node {
-    typename Key::Kept key;
+    typename Key::Stored key;
     KnownLaunch launch;
     Node* next;
   };

@@ -264,7 +264,8 @@ inline void Graph::PatchLibraries() {
     internal::AppendField(bytes, graph_internal::kLibraryField, library);
     state_->overlay().patches().PushBack(
         {static_cast<uint32_t>(field.field().data() - state_->bytes().data()),
-         static_cast<uint32_t>(field.field().size()), state_->Keep(bytes)});
+         static_cast<uint32_t>(field.field().size()),
+         state_->CopyToArena(bytes)});
   }
 }
 
@@ -335,7 +336,7 @@ inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
         absl::StrCat("AddNode: ", status.message()));
   }
   return NodeAt(
-      graph_internal::GraphEditor(*state_).Add(state_->Keep(name), op));
+      graph_internal::GraphEditor(*state_).Add(state_->CopyToArena(name), op));
 }
 
 inline std::string Graph::UniqueName(absl::string_view prefix) {

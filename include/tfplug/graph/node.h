@@ -262,7 +262,7 @@ inline absl::Status Node::SetName(absl::string_view name) const {
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(), "cannot be renamed: ", status.message()));
   }
-  Edit().SetName(id_, state_->Keep(name));
+  Edit().SetName(id_, state_->CopyToArena(name));
   return absl::OkStatus();
 }
 

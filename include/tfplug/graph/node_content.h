@@ -48,7 +48,7 @@ class NodeContent {
   }
   void SetDevice(absl::string_view device) const {
     if (device != this->device()) {
-      Edit().SetDevice(id_, state_->Keep(device));
+      Edit().SetDevice(id_, state_->CopyToArena(device));
     }
   }
 

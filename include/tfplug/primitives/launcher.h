@@ -102,8 +102,8 @@ inline bool HaveTypes(Operands operands, const std::vector<DataType>& types) {
   return true;
 }
 
-inline bool HaveNumber(const FlatOperands& operands,
-                       const Expression& expression) {
+inline bool CountsMatch(const FlatOperands& operands,
+                        const Expression& expression) {
   return operands.addresses.size() ==
          expression.inputs().size() + expression.outputs().size();
 }

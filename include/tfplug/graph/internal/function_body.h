@@ -62,7 +62,7 @@ inline void GraphState::AddBoundary(absl::string_view name, const char* op) {
 inline void GraphState::AddResult(absl::string_view entry, ByteRange field,
                                   bool is_control) {
   absl::string_view text = StringField(entry, 2);
-  if (is_control) text = Keep(absl::StrCat("^", text));
+  if (is_control) text = CopyToArena(absl::StrCat("^", text));
   if (text.data() == nullptr) text = absl::string_view("", 0);
   results_.PushBack({size(), field});
   AddBoundary(StringField(entry, 1), is_control ? "_ControlRetval" : "_Retval");

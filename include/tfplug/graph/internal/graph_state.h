@@ -94,7 +94,7 @@ class GraphState {
   // Returns the op's id, after assigning one if the op is new.
   uint32_t OpId(absl::string_view op) {
     const uint32_t id = op_table().Find(op);
-    return id != OpTable::kNone ? id : op_table().Intern(Keep(op));
+    return id != OpTable::kNone ? id : op_table().Intern(CopyToArena(op));
   }
 
   // ---- Inputs ----
@@ -163,7 +163,7 @@ class GraphState {
   int32_t BodyPort(absl::string_view text) {
     const uint32_t id = ports_.Find(text);
     return static_cast<int32_t>(
-        1 + (id != OpTable::kNone ? id : ports_.Intern(Keep(text))));
+        1 + (id != OpTable::kNone ? id : ports_.Intern(CopyToArena(text))));
   }
   // The text of a port of a function's body.
   absl::string_view body_port(int32_t port) const {
@@ -225,7 +225,7 @@ class GraphState {
   // A buffer for temporary use within one call.
   std::string& scratch() { return scratch_; }
   // Returns a copy that lives as long as the graph.
-  absl::string_view Keep(absl::string_view text) {
+  absl::string_view CopyToArena(absl::string_view text) {
     return overlay_.arena().Copy(text);
   }
 

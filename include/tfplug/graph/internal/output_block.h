@@ -27,12 +27,12 @@ class OutputBlock {
   // Returns at least `size` bytes, which data_deallocator releases; null if out
   // of memory. The result is not null for size 0.
   static void* Allocate(size_t size) {
-    Block* kept = Kept().exchange(nullptr, std::memory_order_acquire);
+    Block* cached = Cached().exchange(nullptr, std::memory_order_acquire);
     // A block that is much too large is not reused.
-    if (kept != nullptr && kept->size >= size && kept->size / 4 <= size) {
-      return kept + 1;
+    if (cached != nullptr && cached->size >= size && cached->size / 4 <= size) {
+      return cached + 1;
     }
-    std::free(kept);
+    std::free(cached);
     Block* block = NewBlock(sizeof(Block) + std::max<size_t>(size, 1));
     if (block == nullptr) return nullptr;
     block->size = size;
@@ -44,7 +44,7 @@ class OutputBlock {
   static void data_deallocator(void* data, size_t /*length*/) {
     Block* block = static_cast<Block*>(data) - 1;
     if (Users() > 0) {
-      block = Kept().exchange(block, std::memory_order_acq_rel);
+      block = Cached().exchange(block, std::memory_order_acq_rel);
     }
     std::free(block);
   }
@@ -54,7 +54,7 @@ class OutputBlock {
   static void AddUser() { ++Users(); }
   static void RemoveUser() {
     if (--Users() == 0) {
-      std::free(Kept().exchange(nullptr, std::memory_order_acquire));
+      std::free(Cached().exchange(nullptr, std::memory_order_acquire));
     }
   }
 
@@ -83,9 +83,9 @@ class OutputBlock {
   static constexpr uintptr_t kPage = 4096;
   static constexpr uintptr_t kSmall = 16 << 10;  // Not worth a system call.
 
-  static std::atomic<Block*>& Kept() {
-    static std::atomic<Block*> kept{nullptr};
-    return kept;
+  static std::atomic<Block*>& Cached() {
+    static std::atomic<Block*> cached{nullptr};
+    return cached;
   }
   static std::atomic<int64_t>& Users() {
     static std::atomic<int64_t> users{0};

@@ -280,7 +280,8 @@ class GraphWriter {
     internal::AppendField(entry, 1, state_.name(result.node));
     internal::AppendField(entry, 2, text);
     internal::AppendField(bytes, reader.number(), entry);
-    overlay_.patches().PushBack({field.begin, field.size, state_.Keep(bytes)});
+    overlay_.patches().PushBack(
+        {field.begin, field.size, state_.CopyToArena(bytes)});
   }
   size_t EndOfNodes() const {
     if (state_.num_parsed() == 0) return 0;

@@ -78,7 +78,7 @@ class HostEvaluator {
       registers_ = heap_.get();
     }
     for (size_t i = 0; i < all.size(); ++i) {
-      places_[i].data = Register_(expression_.register_of(i));
+      places_[i].data = RegisterData(expression_.register_of(i));
     }
     size_t next = static_cast<size_t>(expression_.num_registers());
     for (size_t i = 0; i < all.size(); ++i) {
@@ -94,7 +94,7 @@ class HostEvaluator {
           place.kind = HostPlace::kMemory;
         } else if (!changing[k] &&
                    (same_size || rows == 1 || IsSingle(inputs[k]))) {
-          place.data = Register_(static_cast<int>(next++));
+          place.data = RegisterData(static_cast<int>(next++));
           if (operand.kind == Operand::Kind::kScalar) {
             StartScalar(i, operand.type, operand.scalar, rows * n);
           } else {
@@ -205,7 +205,7 @@ class HostEvaluator {
   };
   static constexpr size_t kStackRegisters = 6;
 
-  void* Register_(int i) { return registers_[i].values; }
+  void* RegisterData(int i) { return registers_[i].values; }
   const void* value(int32_t id) const {
     return places_[static_cast<size_t>(id)].data;
   }

@@ -58,7 +58,7 @@ struct TableOf {
     if constexpr (kHasMapLoops<B>) {
       return B::MapFlat(Self(self), On(stream), expression, operands);
     } else {
-      if (!primitives::HaveNumber(operands, expression)) {
+      if (!primitives::CountsMatch(operands, expression)) {
         return primitives::WrongOperands();
       }
       if (operands.size == 0) return absl::OkStatus();
