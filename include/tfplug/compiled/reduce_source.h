@@ -180,7 +180,7 @@ class ReduceSource {
   }
 
   // Combines the items' totals of each column.
-  std::string Tree(int columns) const {
+  std::string Tree(int columns) {
     return absl::StrCat(
         "SHARED(", total_type_,
         ", parts, GROUP);\nFOR_ITEMS(GROUP) parts[item] = AT(total); "
