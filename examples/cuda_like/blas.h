@@ -24,8 +24,9 @@ class BlasLibrary final : public tfplug::DriverTable<cublasStatus_t> {
   // Loads the library. NOT_FOUND if there is none, or a release before 12.
   absl::Status Load();
 
-  // Whether products are given to cuBLAS: it was found, or CUDA_LIKE_BLAS names
-  // a library that was not, so that they fail with the reason.
+  // Returns whether products are given to cuBLAS: it was found, or
+  // CUDA_LIKE_BLAS names a library that was not, so that they fail with the
+  // reason.
   bool is_used() const { return is_used_; }
   const absl::Status& loaded() const { return loaded_; }
 
@@ -39,8 +40,8 @@ class BlasLibrary final : public tfplug::DriverTable<cublasStatus_t> {
 #undef CUDA_LIKE_MEMBER
 
  private:
-  // UNIMPLEMENTED if cuBLAS does not compute this product on this device, and
-  // RESOURCE_EXHAUSTED if memory has run out.
+  // Returns UNIMPLEMENTED if cuBLAS does not compute this product on this
+  // device, and RESOURCE_EXHAUSTED if memory has run out.
   absl::Status ToStatus(cublasStatus_t status, const char* name) const override;
 
   bool is_used_ = false;

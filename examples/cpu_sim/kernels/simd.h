@@ -147,7 +147,7 @@ struct SimdCode {
 // v3 or v4. CPU_SIM_LEVEL limits it.
 const SimdCode& Simd();
 
-// Like Simd, with `level` as the limit.
+// Does the same as Simd with `level` as the limit.
 const SimdCode& SimdUpTo(const char* level);
 
 }  // namespace cpu_sim

@@ -28,8 +28,8 @@ class Moment {
   // Blocks until the moment is reached.
   void Await() const;
 
-  // The argument of Reach(), and the time of that call in nanoseconds of the
-  // monotonic clock. Valid only if IsReached().
+  // Return the argument of Reach(), and the time of that call in nanoseconds of
+  // the monotonic clock. Valid only if IsReached().
   const absl::Status& status() const { return status_; }
   uint64_t nanoseconds() const { return nanoseconds_; }
 

@@ -78,7 +78,8 @@ namespace fault_internal {
 FaultControl* control = &own_control;
 
 absl::Status Reach(const char* hook) {
-  // Before the lock, which another thread may have held during the fork.
+  // This comes before the lock, which another thread may have held during the
+  // fork.
   if (is_forked_child) {
     return absl::FailedPreconditionError(absl::StrCat(
         hook,
@@ -171,7 +172,7 @@ absl::Status InjectFaultsFromEnvironment(const std::string& prefix) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " does not hold a FaultControl"));
     }
-    // Never unmapped.
+    // It is never unmapped.
     fault_internal::control = static_cast<FaultControl*>(page);
   }
   if (const char* text = getenv(variable.c_str())) return InjectFault(text);

@@ -13,9 +13,9 @@
 namespace cpu_sim::rt {
 namespace {
 
-// How long an idle stream polls for work before it sleeps. Waking the thread
-// costs the host a system call and delays the work by some 50 us, and work
-// usually comes in bursts. A stream without bursts, such as one of small
+// The time for which an idle stream polls for work before it sleeps. Waking the
+// thread costs the host a system call and delays the work by some 50 us, and
+// work usually comes in bursts. A stream without bursts, such as one of small
 // copies, does not poll: after kPolls idle times of which none was shorter than
 // this.
 constexpr std::chrono::microseconds kPollTime(20);

@@ -30,7 +30,7 @@ class Compiler final : public tfplug::DriverTable<nvrtcResult> {
   // messages.
   absl::StatusOr<std::string> Compile(const std::string& source, int sm) const;
 
-  // The version, such as 12080; 0 if there is no compiler.
+  // Returns the version, such as 12080; 0 if there is no compiler.
   int version() const { return version_; }
 
 #define CUDA_LIKE_MEMBER(name, suffix, parameters) \
@@ -53,7 +53,8 @@ class Driver final : public tfplug::DriverTable<CUresult> {
   // driver, or only the toolkit's stub; UNAVAILABLE if it has no device.
   absl::Status Load();
 
-  // The version of CUDA that the driver supports, such as 12080 for 12.8.
+  // Returns the version of CUDA that the driver supports, such as 12080 for
+  // 12.8.
   int version() const { return version_; }
   const Compiler& compiler() const { return compiler_; }
 
@@ -64,7 +65,7 @@ class Driver final : public tfplug::DriverTable<CUresult> {
 
  private:
   absl::StatusOr<tfplug::Driver> LoadFunctions();
-  // RESOURCE_EXHAUSTED if memory has run out, otherwise INTERNAL.
+  // Returns RESOURCE_EXHAUSTED if memory has run out, otherwise INTERNAL.
   absl::Status ToStatus(CUresult result, const char* name) const override;
 
   Compiler compiler_;

@@ -57,7 +57,7 @@ struct Matrix {
     return (operation == CUBLAS_OP_N || is_transposed()) &&
            leading >= std::max<int64_t>(1, is_transposed() ? columns : rows);
   }
-  // The bytes from the first to behind the last element.
+  // Returns the bytes from the first to behind the last element.
   size_t Bytes(int64_t count, size_t size) const {
     const int64_t inner = is_transposed() ? columns : rows;
     const int64_t outer = is_transposed() ? rows : columns;

@@ -103,7 +103,8 @@ CUresult Run(const char* name, Call call) {
   }
 }
 
-// Like Run, with the calling thread's context as the argument of `call`.
+// Does the same as Run with the calling thread's context as the argument of
+// `call`.
 template <class Call>
 CUresult RunInContext(const char* name, Call call) {
   return Run(name, [&]() -> CUresult {
@@ -122,8 +123,8 @@ CUresult RunInContext(const char* name, Call call) {
   });
 }
 
-// Like RunInContext, for a call that enqueues work on a stream, which must
-// belong to the current context.
+// Does the same as RunInContext for a call that enqueues work on a stream,
+// which must belong to the current context.
 template <class Call>
 CUresult RunOnStream(const char* name, CUstream stream, Call call) {
   return RunInContext(name, [&](CUctx_st& context) -> CUresult {

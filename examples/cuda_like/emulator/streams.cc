@@ -72,7 +72,7 @@ class Arguments {
     }
   }
 
-  // Whether all addresses are device memory.
+  // Returns whether all addresses are device memory.
   bool is_valid() const { return is_valid_; }
 
   // Returns the argument of the kernel's function, valid as long as this

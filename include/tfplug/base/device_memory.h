@@ -22,9 +22,9 @@ class DeviceMemory {
 
   constexpr void* opaque() const { return opaque_; }
   constexpr uint64_t size() const { return size_; }
-  // A value for the author's own use. TensorFlow passes it back to Deallocate
-  // only if use_bfc_allocator is false, and not in every release: do not rely
-  // on it.
+  // Returns a value for the author's own use. TensorFlow passes it back to
+  // Deallocate only if use_bfc_allocator is false, and not in every release: do
+  // not rely on it.
   constexpr uint64_t payload() const { return payload_; }
   constexpr bool is_null() const { return opaque_ == nullptr; }
 

@@ -31,8 +31,8 @@ class TString {
     return internal::tensorflow.TF_StringGetDataPointer(&raw_);
   }
   size_t size() const { return internal::tensorflow.TF_StringGetSize(&raw_); }
-  // The number of bytes that fit without an allocation; 0 for a string assigned
-  // with AssignView.
+  // Returns the number of bytes that fit without an allocation; 0 for a string
+  // assigned with AssignView.
   size_t capacity() const {
     return internal::tensorflow.TF_StringGetCapacity(&raw_);
   }

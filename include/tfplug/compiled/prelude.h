@@ -161,7 +161,7 @@ FN u16 bf16_of_f32(f32 x) {
 }
 )code";
 
-// For each integer type $T with the unsigned type $U of $B bits.
+// Functions for each integer type $T with the unsigned type $U of $B bits.
 inline constexpr char kIntegerFunctions[] = R"code(
 FN $T $T_pow($T base, $T exponent) {
   if (exponent < 0) return base == 1 ? 1 : 0;
@@ -190,7 +190,7 @@ FN $T $T_div($T a, $T b) { return b == 0 ? 0 : a / b; }
 FN $T $T_rem($T a, $T b) { return b == 0 ? 0 : a % b; }
 )code";
 
-// For each float type $F.
+// Functions for each float type $F.
 inline constexpr char kFloatToInteger[] = R"code(
 FN i32 i32_of_$F($F x) {
   return x >= ($F)-2147483648.0f && x < ($F)2147483648.0f ? (i32)x

@@ -56,7 +56,7 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // Called once after construction. If it fails, so does create_device.
+  // Is called once after construction. If it fails, so does create_device.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_StreamExecutor -------------------------------------------------

@@ -53,7 +53,7 @@ class Device {
 
   virtual ~Device() = default;
 
-  // Called once after construction. If it fails, so do create_device and the
+  // Is called once after construction. If it fails, so do create_device and the
   // operation for which TensorFlow needed the device.
   virtual absl::Status Init() { return absl::OkStatus(); }
 

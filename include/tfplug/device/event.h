@@ -28,7 +28,7 @@ class Event {
  public:
   virtual ~Event() = default;
 
-  // Called once after construction. If it fails, so does create_event.
+  // Is called once after construction. If it fails, so does create_event.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_StreamExecutor -------------------------------------------------

@@ -62,7 +62,7 @@ class Platform {
 
   virtual ~Platform() = default;
 
-  // Called once after construction.
+  // Is called once after construction.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_Platform -------------------------------------------------------

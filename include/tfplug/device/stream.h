@@ -47,7 +47,7 @@ class Stream {
 
   virtual ~Stream() = default;
 
-  // Called once after construction. If it fails, so does create_stream.
+  // Is called once after construction. If it fails, so does create_stream.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_StreamExecutor -------------------------------------------------

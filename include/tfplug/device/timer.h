@@ -29,7 +29,7 @@ class Timer {
  public:
   virtual ~Timer() = default;
 
-  // Called once after construction. If it fails, so does create_timer.
+  // Is called once after construction. If it fails, so does create_timer.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_TimerFns -------------------------------------------------------

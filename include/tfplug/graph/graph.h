@@ -80,7 +80,7 @@ class Graph {
   ~Graph();
 
   int64_t num_nodes() const { return state_->num_live(); }
-  // The exclusive upper bound of Node::id(). Ids are never reused.
+  // Returns the exclusive upper bound of Node::id(). Ids are never reused.
   uint32_t max_id() const { return state_->size(); }
   bool has_op(absl::string_view op) const {
     const uint32_t id = state_->op_table().Find(op);
@@ -140,11 +140,11 @@ class Graph {
 
   // ---- Result ----
 
-  // Whether the graph or a function's body was edited.
+  // Returns whether the graph or a function's body was edited.
   bool changed() const;
-  // The first problem found so far. INVALID_ARGUMENT: two nodes have the same
-  // name, or an input refers to a missing node; TensorFlow would reject such a
-  // graph. RESOURCE_EXHAUSTED: see Check().
+  // Returns the first problem found so far. INVALID_ARGUMENT: two nodes have
+  // the same name, or an input refers to a missing node; TensorFlow would
+  // reject such a graph. RESOURCE_EXHAUSTED: see Check().
   const absl::Status& status() const { return state_->status(); }
   // Validates the graph before it is written: all names; after Replace(), also
   // all inputs; after edits, also the size. RESOURCE_EXHAUSTED if the size

@@ -52,12 +52,13 @@ class Node : public NodeContent {
 
   // ---- Edges ----
 
-  // The data inputs, in the order of the op's definition. The source of an
-  // input is null if the graph has no node of that name; see Graph::status().
+  // Returns the data inputs, in the order of the op's definition. The source of
+  // an input is null if the graph has no node of that name; see
+  // Graph::status().
   InputRange inputs() const;
   int num_inputs() const { return Count(false); }
   Output input(int i) const;
-  // The nodes that must run before this one.
+  // Returns the nodes that must run before this one.
   ControlRange controls() const;
   int num_controls() const { return Count(true); }
   Node control(int i) const;
@@ -66,15 +67,15 @@ class Node : public NodeContent {
   // function (Graph::GetFunctions()), where ports have names.
   Output NamedOutput(absl::string_view output, int index) const;
 
-  // The data and control inputs that come from this node, in the order of the
-  // GraphDef; added edges come last. The graph may be edited during a loop over
-  // them.
+  // Returns the data and control inputs that come from this node, in the order
+  // of the GraphDef; added edges come last. The graph may be edited during a
+  // loop over them.
   UseRange uses() const;
   // Restricts uses() to the data edges from output `port` or, with kControl, to
   // the control edges.
   UseRange uses(int port) const;
   int num_uses() const { return static_cast<int>(state_->num_uses(id_)); }
-  // Linear in num_uses().
+  // Takes time linear in num_uses().
   int num_uses(int port) const;
 
   // Sets data input `i`, or adds an input if `i` is num_inputs(). The first

@@ -31,7 +31,7 @@ namespace tfplug {
 // attributes.
 class NodeContent {
  public:
-  // An index below Graph::max_id(), for tables indexed by node.
+  // Returns an index below Graph::max_id(), for tables indexed by node.
   uint32_t id() const { return id_; }
   bool removed() const { return !state_->live(id_); }
 
@@ -40,7 +40,8 @@ class NodeContent {
   absl::string_view op() const {
     return removed() ? "" : state_->op_table().op(state_->op(id_));
   }
-  // Equal to Graph::OpId(op()). Comparing ids is faster than comparing names.
+  // Returns the same as Graph::OpId(op()). Comparing ids is faster than
+  // comparing names.
   uint32_t op_id() const { return state_->op(id_); }
   absl::string_view device() const { return state_->device(id_); }
   void SetOp(absl::string_view op) const {

@@ -16,7 +16,7 @@
 // compiled for the host's processor: the results of reference.h, faster.
 namespace tfplug {
 
-// The primitive Map, as defined in backend.h.
+// Runs the primitive Map, as defined in backend.h.
 inline void HostMap(const HostLoops& loops, const Expression& expression,
                     Operands inputs, Operands outputs) {
   using namespace host_internal;  // NOLINT
@@ -51,7 +51,7 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
   } while (outer.Next(absl::MakeSpan(x), absl::MakeSpan(y)));
 }
 
-// The primitive Reduce.
+// Runs the primitive Reduce.
 inline void HostReduce(const HostLoops& loops, const Reduction& reduction,
                        Operands inputs, Operands outputs) {
   host_internal::HostReducer(loops, reduction, inputs, outputs).Run();

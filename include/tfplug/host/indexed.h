@@ -76,7 +76,7 @@ inline bool HostScatterSupports(ScatterKind kind, const Operand& updates,
          (kind == ScatterKind::kSet || output.type != DataType::kBool);
 }
 
-// The primitive Scatter, for rows that are dense.
+// Runs the primitive Scatter, for rows that are dense.
 inline void HostScatter(const HostLoops& loops, ScatterKind kind,
                         const Operand& indices, const Operand& updates,
                         const Operand& output) {
@@ -96,7 +96,7 @@ inline void HostScatter(const HostLoops& loops, ScatterKind kind,
   }
 }
 
-// The primitive Scan.
+// Runs the primitive Scan.
 inline void HostScan(ReduceKind kind, const Operand& input,
                      const Operand& output) {
   using namespace host_internal;  // NOLINT
@@ -125,7 +125,7 @@ inline void HostScan(ReduceKind kind, const Operand& input,
   } while (outer.Next(absl::MakeSpan(x), absl::MakeSpan(y)));
 }
 
-// The primitive Sort.
+// Runs the primitive Sort.
 inline void HostSort(const Operand& input, const Operand& values,
                      const Operand& indices) {
   using namespace host_internal;  // NOLINT

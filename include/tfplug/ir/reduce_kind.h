@@ -10,8 +10,8 @@
 
 namespace tfplug {
 
-// How Reduce combines values. Max and Min are NaN if any value is NaN; of
-// bools they are "any" and "all".
+// The operation with which Reduce combines values. Max and Min are NaN if any
+// value is NaN; of bools they are "any" and "all".
 enum class ReduceKind : uint8_t { kSum, kProduct, kMax, kMin };
 
 namespace ir {

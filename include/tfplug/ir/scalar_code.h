@@ -69,7 +69,7 @@ using Computed = std::conditional_t<
             (sizeof(T) >= 4),
         T, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>>;
 
-// The same for a type that can be computed in.
+// Does the same for a type that can be computed in.
 template <class Visit>
 void VisitComputed(DataType type, Visit visit) {
   VisitStored(type, [&visit](auto tag) {

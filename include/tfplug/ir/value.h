@@ -49,8 +49,8 @@ class ExpressionBuilder {
   Value Constant(DataType type, int64_t integer);
   void Output(Value value, DataType type);
 
-  // INVALID_ARGUMENT if an operator was applied to types that it does not
-  // support.
+  // Returns INVALID_ARGUMENT if an operator was applied to types that it does
+  // not support.
   absl::StatusOr<Expression> Build() && {
     return Expression::Make(std::move(inputs_), std::move(instructions_),
                             std::move(outputs_));

@@ -38,7 +38,7 @@ class AsyncRun {
     return AsyncRun(static_cast<kernel_internal::AsyncState*>(released));
   }
 
-  // False after Finish or Release, or when the run was moved elsewhere.
+  // Returns false after Finish or Release, or when the run was moved elsewhere.
   explicit operator bool() const { return state_ != nullptr; }
 
  private:

@@ -66,7 +66,7 @@ class KernelConstruction {
     return value;
   }
 
-  // Like GetAttr above, for an attribute of a typed op, such as
+  // Does the same as GetAttr above for an attribute of a typed op, such as
   // ops::Conv2D::strides, which determines the C++ type: an int is read as
   // int64_t, a shape as PartialShape.
   template <class E, class = kernel_internal::IfOpEnum<E>>

@@ -137,7 +137,7 @@ class Op : public O {
 
 namespace kernel {
 
-// The body of the functions in O that constrain a type attribute. `op` is the O
+// Implements the functions in O that constrain a type attribute. `op` is the O
 // inside an Op<O>.
 template <class... Types, class O>
 Op<O> Constrain(O* op, const char* attr) {

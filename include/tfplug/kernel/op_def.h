@@ -93,13 +93,13 @@ class OpDef {
     is_commutative_ = true;
     return std::move(*this);
   }
-  // For an op that sums N inputs of one type into an output of that type:
+  // Marks an op that sums N inputs of one type into an output of that type:
   // TensorFlow may then sum in any order and on any device.
   OpDef SetIsAggregate() && {
     is_aggregate_ = true;
     return std::move(*this);
   }
-  // For an op with side effects or state: TensorFlow then never merges, folds
+  // Marks an op with side effects or state: TensorFlow then never merges, folds
   // or removes its nodes.
   OpDef SetIsStateful() && {
     is_stateful_ = true;

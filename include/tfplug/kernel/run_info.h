@@ -129,7 +129,7 @@ class RunInfo {
     return GetBuffer(&CApi::TF_GetSerializedResourceHandleProto, i);
   }
 
-  // For direct calls of C functions.
+  // Returns the context, for direct calls of C functions.
   capi::TF_OpKernelContext* get() const { return state_.context(); }
 
  protected:

@@ -66,7 +66,8 @@ class Tensor {
     if (tensor_ != nullptr) internal::tensorflow.TF_DeleteTensor(tensor_);
   }
 
-  // False for an empty Tensor, on which no other function may be called.
+  // Returns false for an empty Tensor, on which no other function may be
+  // called.
   explicit operator bool() const { return tensor_ != nullptr; }
 
   DataType dtype() const {

@@ -48,7 +48,7 @@ class PopulationCountKernel final : public BackendKernel {
   Expression count_;
 };
 
-// The next number after x in the direction of y.
+// Returns the next number after x in the direction of y.
 inline Value NextAfter(Value x, Value y) {
   const DataType word =
       x.type() == DataType::kDouble ? DataType::kInt64 : DataType::kInt32;

@@ -40,7 +40,7 @@ class Location {
     const Value image = Cast(image_, kInt64);
     return y().is_inside & x().is_inside & (image >= 0) & (image < batch_);
   }
-  // The indices of a row and column as floats.
+  // Return the indices of a row and column as floats.
   Value row() const { return Cast(row_, kFloat); }
   Value column() const { return Cast(column_, kFloat); }
   Value last_row() const { return Cast(height_ - 1, kFloat); }
@@ -93,7 +93,8 @@ class Location {
               last_crop_column_ = builder_.Input(kFloat);
 };
 
-// The operands of the inputs of Location, for [box, row, column, channel].
+// Returns the operands of the inputs of Location, for [box, row, column,
+// channel].
 inline absl::InlinedVector<Operand, 4> LocationOperands(
     const Crops& crops, const Operand& boxes, const Operand& box_index) {
   const Operand like = Operand::Dense(

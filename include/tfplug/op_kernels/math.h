@@ -13,8 +13,8 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-// Division that rounds down, its remainder, and division that rounds to 0.
-// TensorFlow rounds a quotient of 16 bits before it makes it an integer.
+// Return the quotient rounded down, its remainder, and the quotient rounded to
+// 0. TensorFlow rounds a quotient of 16 bits before it makes it an integer.
 inline Value FloorDivide(Value x, Value y) {
   if (IsFloat(x.type())) return Floor(Cast(x / y, x.stored_type()));
   const Value rest = x % y;
@@ -37,8 +37,8 @@ inline Value ShiftOf(Value x, Value shift) {
   return Min(Max(shift, 0), bits - 1);
 }
 
-// The gradient of 1 / x where y is the result; in the order of TensorFlow's
-// CPU, which decides where a product of extremes overflows.
+// Returns the gradient of 1 / x where y is the result; in the order of
+// TensorFlow's CPU, which decides where a product of extremes overflows.
 inline Value ReciprocalGradient(Value y, Value dy) {
   return Select(dy == 0, 0, -y * dy * y);
 }
@@ -47,7 +47,8 @@ inline Value RoundToEven(Value x) { return IsFloat(x.type()) ? Rint(x) : x; }
 
 }  // namespace op_kernels_internal
 
-// Arithmetic, functions, comparisons, logic and bits: MathOps registers them.
+// Returns arithmetic, functions, comparisons, logic and bits: MathOps registers
+// them.
 inline std::vector<ElementwiseOp> MathTable() {
   using V = Value;
   return {

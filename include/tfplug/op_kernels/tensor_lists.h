@@ -80,7 +80,8 @@ class BoolListKernel final : public Kernel {
 
 }  // namespace op_kernels_internal
 
-// Lists of tensors, as in the loops of recurrent layers and their gradients.
+// Registers the ops on lists of tensors, as in the loops of recurrent layers
+// and their gradients.
 inline void TensorListOps(const Registrar& registrar) {
   const auto of_lists = [](const char* op) {
     return KernelDef(op).TypeConstraint("T", {DataType::kVariant});

@@ -17,8 +17,8 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-// The optimizers: one function each, from the inputs of the op, in order, to
-// the new values of its variables.
+// Returns the optimizers: one function each, from the inputs of the op, in
+// order, to the new values of its variables.
 inline const std::vector<TrainingOp>& TrainingTable() {
   using V = Value;
   using One = std::array<Value, 1>;
@@ -150,8 +150,8 @@ inline const std::vector<TrainingOp>& TrainingTable() {
 
 }  // namespace op_kernels_internal
 
-// The updates of optimizers: ResourceApply... and ResourceSparseApply..., each
-// as one Map.
+// Registers the updates of optimizers: ResourceApply... and
+// ResourceSparseApply..., each as one Map.
 inline void TrainingOps(const Registrar& registrar) {
   op_kernels_internal::training_table = &op_kernels_internal::TrainingTable();
   for (const op_kernels_internal::TrainingOp& op :

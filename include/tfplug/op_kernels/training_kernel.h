@@ -36,7 +36,7 @@ struct TrainingOp {
   Values (*call)(void (*formula)(), const Values& inputs, bool attr);
 };
 
-// How to call a formula.
+// Calls a formula.
 template <size_t kVariables, class Indices, class... A>
 struct TrainingFormula;
 template <size_t kVariables, size_t... i, class... A>

@@ -18,7 +18,7 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-// How an element of a window is counted: `first` for the first element of the
+// Counts the elements of windows: `first` for the first element of the
 // first window, plus steps for each dimension of the output [batch, height,
 // width, channels], and for each row and column of the window.
 struct Positions {

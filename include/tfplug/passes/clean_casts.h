@@ -13,9 +13,9 @@
 
 namespace tfplug {
 
-// Whether every value of type `from` is also a value of type `to`, so that
-// casts to `to` and back change nothing. False for types that are not plain
-// numbers.
+// Returns whether every value of type `from` is also a value of type `to`, so
+// that casts to `to` and back change nothing. False for types that are not
+// plain numbers.
 constexpr bool IsLosslessCast(DataType from, DataType to) {
   struct Range {
     int bits;      // All integers below 2^bits are exact; 0: no plain number.

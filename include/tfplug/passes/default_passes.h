@@ -24,7 +24,7 @@
 
 namespace tfplug::passes_internal {
 
-// Whether a device type belongs to a plug-in rather than to TensorFlow.
+// Returns whether a device type belongs to a plug-in rather than to TensorFlow.
 inline bool IsPluggable(absl::string_view device_type) {
   if (internal::registered_platform.device_type != nullptr &&
       device_type == internal::registered_platform.device_type) {

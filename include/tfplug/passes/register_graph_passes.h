@@ -27,7 +27,7 @@
 #define TFPLUG_INTERNAL_DEVICE_TYPE(device_type, ...) device_type
 #define TFPLUG_INTERNAL_PASSES(device_type, ...) __VA_ARGS__
 
-// Like TFPLUG_REGISTER_GRAPH_PASSES, for a class derived from
+// Does the same as TFPLUG_REGISTER_GRAPH_PASSES for a class derived from
 // tfplug::GraphOptimizer, which also has settings.
 #define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                  \
   struct TFPLUG_REGISTER_GRAPH_PASSES_is_allowed_only_once_in_a_library {};   \

@@ -70,8 +70,8 @@ class ReportFallback : public GraphPass {
   }
 
  private:
-  // Whether the op only forwards tensors, or reads input data, which belongs on
-  // the host.
+  // Returns whether the op only forwards tensors, or reads input data, which
+  // belongs on the host.
   static bool IsBookkeeping(absl::string_view op) {
     for (const char* prefix :
          {"_", "Const", "Identity", "NoOp", "Placeholder", "Iterator",

@@ -51,8 +51,9 @@ class Conditions {
         OpOf<E>(), kernel_internal::NameOf(attr), std::move(description),
         std::move(predicate));
   }
-  // Like Where above, with the name of the attribute as a string. T is bool,
-  // int64_t, float, DataType, std::string, or a std::vector of one of these.
+  // Does the same as Where above with the name of the attribute as a string. T
+  // is bool, int64_t, float, DataType, std::string, or a std::vector of one of
+  // these.
   template <class T>
   Derived Where(absl::string_view attr, T value) const {
     return AddValues<T>("", attr, {std::move(value)});

@@ -191,8 +191,8 @@ NodePattern<O, Ops...> Match(const Patterns&... inputs) {
       inputs...);
 }
 
-// Like Match above, with the name of the op as a string, for your own ops and
-// for ops that are newer than the headers.
+// Does the same as Match above with the name of the op as a string, for your
+// own ops and for ops that are newer than the headers.
 template <class... Patterns>
 NodePattern<> Match(std::string op, const Patterns&... inputs) {
   return NodePattern<>({std::move(op)}, /*has_many_outputs=*/true, inputs...);

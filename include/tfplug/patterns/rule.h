@@ -89,8 +89,8 @@ class NewNode : public Replacement {
   NewNode Set(E attr, V value) const {
     return Add(attr, std::move(value), /*if_known=*/false);
   }
-  // The same, but only if the op has the attribute in the running TensorFlow.
-  // For attributes that some releases lack.
+  // Does the same, but only if the op has the attribute in the running
+  // TensorFlow. For attributes that some releases lack.
   template <class E, class V, class = kernel_internal::IfOpEnum<E>>
   NewNode SetIfKnown(E attr, V value) const {
     return Add(attr, std::move(value), /*if_known=*/true);
@@ -108,9 +108,9 @@ class NewNode : public Replacement {
     return AddCopy(from, kernel_internal::NameOf(attr), "", /*if_known=*/true);
   }
 
-  // The same with the attribute's plain name, for ops that are given by their
-  // name and for attributes newer than the headers. The value is a bool, an
-  // integer, a float, a DataType, a string, a PartialShape, a std::vector of
+  // Does the same with the attribute's plain name, for ops that are given by
+  // their name and for attributes newer than the headers. The value is a bool,
+  // an integer, a float, a DataType, a string, a PartialShape, a std::vector of
   // one of these, or a function of the match that returns one.
   template <class V>
   NewNode Set(absl::string_view attr, V value) const {
@@ -210,8 +210,8 @@ NewNode<O> New(const Inputs&... inputs) {
   return NewNode<O>(O::kName, inputs...);
 }
 
-// Like New above, with the name of the op as a string, for your own ops and for
-// ops that are newer than the headers:
+// Does the same as New above with the name of the op as a string, for your own
+// ops and for ops that are newer than the headers:
 //
 //   New("MyAttention", q, k, v).Set("scale", 0.125f).RequireKernel()
 template <class... Inputs>
@@ -228,7 +228,7 @@ Replacement NewConst(F value) {
   constant.tree().value = std::move(value);
   return constant;
 }
-// The same for a constant that does not depend on the match.
+// Does the same for a constant that does not depend on the match.
 inline Replacement NewConst(Constant value) {
   return NewConst([value = std::move(value)](const Matched&) { return value; });
 }

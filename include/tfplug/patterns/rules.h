@@ -56,7 +56,7 @@ class Rules {
   // describes the variant that matched furthest. May be called before or after
   // Run().
   std::string Explain(const Node& node, const PassContext& context) const;
-  // Like Explain above, for the rule `name` only.
+  // Does the same as Explain above for the rule `name` only.
   std::string Explain(absl::string_view name, const Node& node,
                       const PassContext& context) const;
 

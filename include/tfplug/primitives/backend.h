@@ -138,8 +138,8 @@ class Backend {
                ? primitives_internal::ApplyEpilogue(launcher, epilogue, c)
                : status;
   }
-  // The same for any expression: input 0 is an element of the product, of the
-  // type of a and b, and the others are elements of `inputs`. All operands
+  // Does the same for any expression: input 0 is an element of the product, of
+  // the type of a and b, and the others are elements of `inputs`. All operands
   // after the expression have the dimensions of the product. The outputs
   // overlap no other operand.
   virtual absl::Status MatMulMap(StreamT& /*stream*/, Launcher& launcher,

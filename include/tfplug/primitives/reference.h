@@ -168,7 +168,7 @@ class ReferenceReduce {
 
 }  // namespace primitives_internal
 
-// The primitives Map and Reduce, as defined in backend.h.
+// Run the primitives Map and Reduce, as defined in backend.h.
 inline void ReferenceMap(const Expression& expression, Operands inputs,
                          Operands outputs) {
   const int inner = outputs[0].rank - 1;

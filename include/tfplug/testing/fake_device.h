@@ -45,7 +45,7 @@ class FakeDevice {
 
   // ---- SP_Device, SP_DeviceFns -------------------------------------------
 
-  // For calling C functions directly.
+  // Returns the C struct, for calling C functions directly.
   const capi::SP_Device* c_device() const { return device_.get(); }
   const capi::SP_StreamExecutor& fns() const { return device_.fns; }
 
@@ -55,7 +55,7 @@ class FakeDevice {
   }
   std::string vendor() const { return OrEmpty(device_.get()->device_vendor); }
   std::string pci_bus_id() const { return OrEmpty(device_.get()->pci_bus_id); }
-  // Empty if the C function is null.
+  // Returns an empty value if the C function is null.
   std::optional<int32_t> NumaNode() const {
     return CallIfSet(device_.device_fns.get_numa_node);
   }
@@ -146,7 +146,7 @@ class FakeDevice {
   void DeallocateUnified(void* memory) {
     fns().unified_memory_deallocate(c_device(), memory);
   }
-  // Empty if the C function returns false.
+  // Returns an empty value if the C function returns false.
   std::optional<AllocatorStats> Stats();
   std::optional<MemoryUsage> Usage() {
     MemoryUsage usage;

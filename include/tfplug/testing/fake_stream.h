@@ -129,7 +129,7 @@ class FakeStream {
     return Call(device_.fns.memset32, c_dst.get(), pattern.value, size);
   }
 
-  // INTERNAL if the plug-in rejects the task, as in TensorFlow.
+  // Returns INTERNAL if the plug-in rejects the task, as in TensorFlow.
   absl::Status RunOnHost(std::function<absl::Status()> task) {
     void* const argument = device_.host_tasks.Add(std::move(task));
     if (device_.fns.host_callback(device_.get(), handle_, &HostTasks::Run,

@@ -39,7 +39,7 @@ struct FakeOptions {
   std::vector<std::string> missing;
 };
 
-// The version of the fake TensorFlow, such as "2.21.0".
+// Returns the version of the fake TensorFlow, such as "2.21.0".
 inline std::string& FakeVersion() {
   static auto* const version = new std::string;
   return *version;

@@ -51,8 +51,8 @@ class Fault {
     return plan().calls;
   }
 
-  // Called by the fake's functions: counts a call, and returns whether it must
-  // fail.
+  // Is called by the fake's functions: counts a call, and returns whether it
+  // must fail.
   static bool Hits(const char* function) {
     std::lock_guard<std::mutex> lock(plan().mutex);
     if (!plan().function.empty() && plan().function != function) return false;

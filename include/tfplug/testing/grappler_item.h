@@ -38,8 +38,8 @@ namespace tfplug::testing {
 
 using capi::TF_GrapplerItem;
 
-// The ops that TF_LookUpOpDef finds: serialized OpDefs, by name. Tests set
-// them.
+// Returns the ops that TF_LookUpOpDef finds: serialized OpDefs, by name. Tests
+// set them.
 inline std::map<std::string, std::string>& KnownOpDefs() {
   static auto* const ops = new std::map<std::string, std::string>;
   return *ops;

@@ -42,7 +42,7 @@ class LogCapture {
     return text;
   }
 
-  // Called by TF_Log.
+  // Is called by TF_Log.
   static void Write(capi::TF_LogLevel level, const char* format,
                     va_list arguments) {
     char line[1024];

@@ -87,7 +87,8 @@ void GatherPatches(const Conv2D& conv, int64_t group, int64_t first,
   }
 }
 
-// The reverse of GatherPatches: adds each patch to its position in the image.
+// Does the reverse of GatherPatches: adds each patch to its position in the
+// image.
 void ScatterPatches(const Conv2D& conv, int64_t group, int64_t first,
                     int64_t count, const float* patches, float* x) {
   const int64_t size = Sizes(conv).patch;

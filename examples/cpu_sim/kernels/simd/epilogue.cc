@@ -51,7 +51,7 @@ void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
   };
   const auto same = [](float v) { return v; };
   constexpr float kNoLimit = std::numeric_limits<float>::quiet_NaN();
-  // Applied to the result of each(same).
+  // This is applied to the result of each(same).
   Row all(y, rows * depth);
   switch (epilogue.activation) {
     case Activation::kNone:

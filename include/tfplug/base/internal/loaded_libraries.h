@@ -29,7 +29,7 @@ class LibraryCursor {
     const unsigned long long adds = CountLoads();
     if (adds == adds_) return found;
     adds_ = adds;
-    // Not within dl_iterate_phdr, which holds the loader's lock.
+    // This is not done within dl_iterate_phdr, which holds the loader's lock.
     for (const Object& object : ListObjects()) {
       if (std::find(seen_.begin(), seen_.end(), object) != seen_.end()) {
         continue;

@@ -121,7 +121,7 @@ class HostRecord {
     functions_->add(record_, "");
   }
 
-  // True if a profile is recorded.
+  // Returns true if a profile is recorded.
   explicit operator bool() const { return functions_ != nullptr; }
   Record* operator->() { return &record_; }
 

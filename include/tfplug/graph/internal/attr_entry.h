@@ -194,7 +194,7 @@ class TailReader {
   explicit TailReader(absl::string_view tail) : reader_(tail) {}
 
   bool Next() { return reader_.Next(); }
-  // The whole field, including the tag.
+  // Returns the whole field, including the tag.
   absl::string_view field() const { return reader_.field(); }
   bool is_attr() const { return reader_.Is(kAttrField, internal::kBytesType); }
   bool is_device() const {

@@ -24,7 +24,7 @@ class AttrList {
  public:
   const AttrEntry* begin() const { return entries_.begin(); }
   const AttrEntry* end() const { return entries_.end(); }
-  // The size of all attributes in bytes.
+  // Returns the size of all attributes in bytes.
   size_t byte_size() const { return byte_size_; }
 
   // Appends the attributes of a node's tail; see ReadAttrs().
@@ -105,7 +105,7 @@ class AttrList {
   static constexpr uint32_t kUnused = 0xffffffff;
   static constexpr uint32_t kErased = 0xfffffffe;
 
-  // The bit of a name in names_.
+  // Returns the bit of a name in names_.
   static uint64_t BitOf(absl::string_view name) {
     if (ABSL_PREDICT_FALSE(name.empty())) return 1;
     const auto byte = [&](size_t i) {
@@ -153,7 +153,8 @@ class AttrList {
     uint32_t size;
     uint64_t names;
   };
-  // Like Set(), but replaces only entries that were in the list `before`.
+  // Does the same as Set(), but replaces only entries that were in the list
+  // `before`.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void SetAmong(const Before& before,
                                              const AttrEntry& attr,
                                              Arena& arena) {

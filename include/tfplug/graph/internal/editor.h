@@ -231,14 +231,14 @@ class GraphEditor {
     SetChanged();
     return *edit;
   }
-  // Like MarkDirty(), and ensures that the edit has lists of the inputs.
+  // Calls MarkDirty(), and ensures that the edit has lists of the inputs.
   NodeEdit& EditInputs(uint32_t n) {
     state_.EnsureUseCounts();
     NodeEdit& edit = MarkDirty(n);
     if (!edit.own_inputs) ListInputs(n, edit, true);
     return edit;
   }
-  // Like MarkDirty(), and ensures that the edit has a list of the control
+  // Calls MarkDirty(), and ensures that the edit has a list of the control
   // inputs. Ends all data edges, but may leave them in a list.
   NodeEdit& EndInputs(uint32_t n) {
     state_.EnsureUseCounts();
@@ -282,7 +282,7 @@ class GraphEditor {
       }
     }
   }
-  // Like MarkDirty(), and ensures that the edit has a list of the attributes,
+  // Calls MarkDirty(), and ensures that the edit has a list of the attributes,
   // which it returns.
   AttrList& EditAttrs(uint32_t n) {
     NodeEdit& edit = MarkDirty(n);
@@ -294,7 +294,7 @@ class GraphEditor {
     return edit.attrs;
   }
 
-  // The list that contains the edge, or contained it before EndEdge().
+  // Returns the list that contains the edge, or contained it before EndEdge().
   InputList& ListOf(NodeEdit& edit, uint32_t edge) {
     return state_.edges_[edge].port == kControlPort ? edit.controls
                                                     : edit.inputs;

@@ -107,7 +107,7 @@ class InputSink {
   }
 
  private:
-  // Not a member function, so that next_ and end_ can be in registers.
+  // Is not a member function, so that next_ and end_ can be in registers.
   ABSL_ATTRIBUTE_NOINLINE static void Grow(Array<Edge>& edges,
                                            ParsedHashes& hashes,
                                            uint32_t count) {
@@ -142,7 +142,7 @@ struct GraphIndex {
   Array<ReorderedNode> reordered;
   ParsedHashes hashes;
 
-  // Whether Build() hashes names.
+  // Returns whether Build() hashes names.
   static bool IsHashed(absl::string_view graph_def) {
     return graph_def.size() > size_t{1} << 20;
   }
@@ -271,7 +271,7 @@ struct GraphIndex {
   void Reserve(uint32_t n, size_t all, size_t done) {
     if (n + 1 < records.capacity()) return;
     const size_t likely = n == 0 ? 0 : n * (all + all / 64) / done;
-    // Limited, because the remaining bytes may be one large constant.
+    // It is limited, because the remaining bytes may be one large constant.
     const size_t capacity =
         std::max<size_t>({kFirst, n + n / 2, std::min<size_t>(likely, 64 * n)});
     records.Resize(n);

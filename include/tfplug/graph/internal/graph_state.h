@@ -42,14 +42,16 @@ class GraphState {
 
   absl::string_view bytes() const { return bytes_; }
   bool is_function() const { return is_function_; }
-  // The number of the field that holds the nodes.
+  // Returns the number of the field that holds the nodes.
   uint32_t node_field() const { return is_function_ ? 3 : 1; }
   bool changed() const { return changed_; }
   void MarkChanged() { changed_ = true; }
-  // Whether the graph probably exceeds the processor's L1 and L2 caches.
+  // Returns whether the graph probably exceeds the processor's L1 and L2
+  // caches.
   bool is_large() const { return bytes_.size() > size_t{4} << 20; }
   const absl::Status& status() const { return status_; }
-  // Whether the edges are those of the parsed nodes, and none is missing.
+  // Returns whether the edges are those of the parsed nodes, and none is
+  // missing.
   bool is_plain() const { return !changed_ && !is_function_ && !has_missing_; }
   // Records a problem with the graph; only the first one is kept.
   void Note(absl::Status problem) {
@@ -77,7 +79,7 @@ class GraphState {
   uint32_t size() const { return index_.num_nodes(); }
   uint32_t num_parsed() const { return num_parsed_; }
   uint32_t num_live() const { return size() - num_removed_; }
-  // Whether the node represents an argument or result of a function.
+  // Returns whether the node represents an argument or result of a function.
   bool is_boundary(uint32_t n) const { return n - num_parsed_ < num_boundary_; }
   bool live(uint32_t n) const { return index_.ops[n] != kRemoved; }
   absl::string_view name(uint32_t n) const { return index_.names[n]; }
@@ -100,7 +102,7 @@ class GraphState {
   // ---- Inputs ----
 
   uint32_t num_inputs(uint32_t n, bool control);
-  // The number of data and control inputs before any edit.
+  // Returns the number of data and control inputs before any edit.
   uint32_t num_parsed_inputs(uint32_t n) const {
     return index_.first_edge(n + 1) - index_.first_edge(n);
   }
@@ -109,7 +111,7 @@ class GraphState {
   // Returns the first edge at or after slot `*slot` (see InputList) and sets
   // `*slot` to its slot; kNoEdge at the end.
   uint32_t NextInput(uint32_t n, bool control, uint32_t* slot);
-  // The index of a data input among the data inputs of `user`.
+  // Returns the index of a data input among the data inputs of `user`.
   uint32_t InputIndex(uint32_t user, uint32_t edge) const {
     const NodeEdit* const edit = overlay_.Find(user);
     if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
@@ -159,13 +161,13 @@ class GraphState {
       }
     });
   }
-  // The port of a node in a function's body; `text` is "output:0".
+  // Returns the port of a node in a function's body; `text` is "output:0".
   int32_t BodyPort(absl::string_view text) {
     const uint32_t id = ports_.Find(text);
     return static_cast<int32_t>(
         1 + (id != OpTable::kNone ? id : ports_.Intern(CopyToArena(text))));
   }
-  // The text of a port of a function's body.
+  // Returns the text of a port of a function's body.
   absl::string_view body_port(int32_t port) const {
     return ports_.op(static_cast<uint32_t>(port - 1));
   }
@@ -175,7 +177,8 @@ class GraphState {
                                             : ParseBodyReference(text, ports_);
   }
 
-  // Whether the input text `name` refers to output 0 of the node `name`.
+  // Returns whether the input text `name` refers to output 0 of the node
+  // `name`.
   bool IsPlainName(absl::string_view name) const {
     if (is_function_) {
       return !name.empty() && name[0] != '^' && name.find(':') == name.npos;
@@ -189,12 +192,12 @@ class GraphState {
     return reference.port == 0 && reference.name.size() == name.size();
   }
 
-  // INVALID_ARGUMENT if a new node cannot have this name.
+  // Returns INVALID_ARGUMENT if a new node cannot have this name.
   absl::Status CheckName(absl::string_view name);
 
   // ---- Attributes ----
 
-  // The bytes of the attribute's AttrValue; null data if there is none.
+  // Returns the bytes of the attribute's AttrValue; null data if there is none.
   absl::string_view FindAttr(uint32_t n, absl::string_view name);
   bool FindAttr(uint32_t n, absl::string_view name, AttrEntry* attr);
   // Calls f(name, value) for each attribute, in an unspecified order.
@@ -222,7 +225,7 @@ class GraphState {
   static constexpr size_t kUnknownSize = ~size_t{0};
   size_t byte_size() const { return byte_size_; }
   void set_byte_size(size_t size) { byte_size_ = size; }
-  // A buffer for temporary use within one call.
+  // Returns a buffer for temporary use within one call.
   std::string& scratch() { return scratch_; }
   // Returns a copy that lives as long as the graph.
   absl::string_view CopyToArena(absl::string_view text) {
@@ -238,12 +241,13 @@ class GraphState {
   // The prefetch distance of texts, in nodes or edges.
   static constexpr uint32_t kAhead = 24;
 
-  // Whether a node with this op was edited; false positives are possible.
+  // Returns whether a node with this op was edited; false positives are
+  // possible.
   bool MayBeEdited(uint32_t op) const {
     return (edited_ops_ >> op % 64 & 1) != 0;
   }
   uint32_t num_parsed_edges() const { return index_.first_edge(num_parsed_); }
-  // The first control edge of a parsed node.
+  // Returns the first control edge of a parsed node.
   uint32_t FirstControl(uint32_t n) const {
     const uint32_t end = index_.first_edge(n + 1);
     const uint32_t begin = index_.first_edge(n);
@@ -253,7 +257,7 @@ class GraphState {
         [](const Edge& edge) { return edge.port != kControlPort; });
     return static_cast<uint32_t>(first - edges_.data());
   }
-  // The slot of a node's edge in the lists of the node's edit.
+  // Returns the slot of a node's edge in the lists of the node's edit.
   uint32_t SlotOf(uint32_t n, uint32_t edge, const NodeEdit& edit) const {
     if (edge >= num_parsed_edges()) {
       return added_edges_[edge - num_parsed_edges()].slot;
@@ -265,7 +269,7 @@ class GraphState {
     edges_.PushBack(edge);
     added_edges_.PushBack(added);
   }
-  // The bytes that begin with input 0.
+  // Returns the bytes that begin with input 0.
   const char* input_bytes(uint32_t n) const {
     const NodeEdit* const edit = overlay_.Find(n);
     return ABSL_PREDICT_FALSE(edit != nullptr)

@@ -164,7 +164,7 @@ void GraphState::ResolveByHash(const F& parse) {
   if (ABSL_PREDICT_FALSE(has_missing_)) NoteMissing();
 }
 
-// The same if names have equal hashes, which hardly ever occurs.
+// Does the same if names have equal hashes, which hardly ever occurs.
 template <class F>
 void GraphState::ResolveOneByOne(const F& parse) {
   uint32_t num_controls = 0;

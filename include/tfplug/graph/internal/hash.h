@@ -123,8 +123,8 @@ ABSL_ATTRIBUTE_NOINLINE inline uint64_t Hash(absl::string_view text,
   return HashInline(text, key);
 }
 
-// The product of the words of 16 bytes, to which two words of the key are
-// added.
+// Returns the product of the words of 16 bytes, to which two words of the key
+// are added.
 inline Uint128 HashPair(const char* at, const uint64_t* key) {
   return Uint128{LoadWord<uint64_t>(at) + key[0]} *
          (LoadWord<uint64_t>(at + 8) + key[1]);
@@ -226,10 +226,10 @@ class HashTable {
   uint32_t Find(uint64_t hash, const F& is_it) const {
     return Reader(*this).Find(hash, is_it);
   }
-  // Whether no two keys in the table have the same hash, as far as the slots
-  // hold it. If so, Reader::Find(hash) returns the index of each key in the
-  // table without a comparison of keys. It returns kNone for other keys, except
-  // for one in about 2^60.
+  // Returns whether no two keys in the table have the same hash, as far as the
+  // slots hold it. If so, Reader::Find(hash) returns the index of each key in
+  // the table without a comparison of keys. It returns kNone for other keys,
+  // except for one in about 2^60.
   bool is_exact() const { return is_exact_; }
   // Reads a table that does not change. A copy in a loop's local variable stays
   // in registers.
@@ -277,7 +277,7 @@ class HashTable {
     ++used_;
     return kNone;
   }
-  // Whether Insert() has room for `index`.
+  // Returns whether Insert() has room for `index`.
   bool HasRoom(uint32_t index) const {
     return (used_ + 1) * 2 <= slots_.size() && index < mask_;
   }

@@ -44,7 +44,7 @@ class InputList {
   uint32_t num_slots() const { return slots_.size(); }
   InputEdit& operator[](uint32_t slot) { return slots_[slot]; }
   const InputEdit& operator[](uint32_t slot) const { return slots_[slot]; }
-  // All slots, including empty ones.
+  // Returns all slots, including empty ones.
   InputEdit* begin() { return slots_.begin(); }
   InputEdit* end() { return slots_.end(); }
   const InputEdit* begin() const { return slots_.begin(); }

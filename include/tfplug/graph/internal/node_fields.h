@@ -81,8 +81,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
   return p;
 }
 
-// Whether [p, end) contains only well-formed fields that may follow the device
-// in a tail.
+// Returns whether [p, end) contains only well-formed fields that may follow the
+// device in a tail.
 inline bool PassOthers(const char* p, const char* end) {
   while (p < end) {
     uint32_t tag = 0;

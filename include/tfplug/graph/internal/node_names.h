@@ -126,9 +126,9 @@ class NodeNames {
     return Find(Hash(name, key_), name);
   }
 
-  // Whether Search finds nodes.
+  // Returns whether Search finds nodes.
   bool is_exact() const { return table_.is_exact(); }
-  // Whether the table probably fits into the processor's L2 cache.
+  // Returns whether the table probably fits into the processor's L2 cache.
   bool is_small() const { return is_small_; }
   // Looks up names of nodes. Requires is_exact(), and that no node was renamed
   // since BuildTable(). In a large table, looks up names in batches, so that
@@ -157,7 +157,7 @@ class NodeNames {
       }
       count_ = 0;
     }
-    // Whether there was no node for one of the names.
+    // Returns whether there was no node for one of the names.
     bool has_missing() const { return (found_ & kNoneBit) != 0; }
 
    private:

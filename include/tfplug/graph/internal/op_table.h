@@ -74,7 +74,7 @@ class OpTable {
   absl::string_view op(uint32_t id) const {
     return absl::string_view(ops_[id].data, ops_[id].size);
   }
-  // The number of nodes with the op.
+  // Returns the number of nodes with the op.
   uint32_t& count(uint32_t id) { return ops_[id].count; }
 
  private:

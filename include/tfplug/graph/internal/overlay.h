@@ -83,7 +83,8 @@ class Overlay {
     edits_.PushBack(new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit);
     return *edits_.back();
   }
-  // In the order of the graph's bytes. Rebuilt whenever the graph is written.
+  // Returns the patches, in the order of the graph's bytes. Rebuilt whenever
+  // the graph is written.
   Array<Patch>& patches() { return patches_; }
 
   // Records that the node's own bytes are out of date.

@@ -36,7 +36,7 @@ class NodePrefetch {
       if (source < state_->num_parsed_) PrefetchTables(source);
     }
   }
-  // The source of input `i`; kNoNode if there is none.
+  // Returns the source of input `i`; kNoNode if there is none.
   uint32_t Source(uint32_t n, uint32_t i) const {
     const uint32_t edge = state_->index_.first_edge(n) + i;
     return edge < state_->index_.first_edge(n + 1) ? state_->edges_[edge].source
@@ -66,8 +66,8 @@ class NodePrefetch {
   const GraphState* state_;
 };
 
-// For a loop over all nodes. A pass that has edited a node will probably edit
-// other nodes of the same op.
+// Prefetches in a loop over all nodes. A pass that has edited a node will
+// probably edit other nodes of the same op.
 class GraphPrefetch : NodePrefetch {
  public:
   using NodePrefetch::NodePrefetch;
@@ -106,9 +106,9 @@ class GraphPrefetch : NodePrefetch {
   // Nodes at most this far apart are probably in the cache together.
   static constexpr uint32_t kNear = 64;
 
-  // Whether a pass will probably follow the node's inputs to nodes that are not
-  // in the cache. A pass that has edited a node will probably edit other nodes
-  // of the same op.
+  // Returns whether a pass will probably follow the node's inputs to nodes that
+  // are not in the cache. A pass that has edited a node will probably edit
+  // other nodes of the same op.
   bool IsWorthIt(uint32_t n) const {
     if (!state_->has_edges_ || n >= state_->num_parsed_ ||
         !state_->MayBeEdited(state_->op(n))) {
@@ -122,7 +122,8 @@ class GraphPrefetch : NodePrefetch {
   uint64_t worth_ = 0;  // IsWorthIt() of the last 64 nodes; bit 0: the newest.
 };
 
-// For a loop over the nodes of one op, once it has edited one of them.
+// Prefetches in a loop over the nodes of one op, once it has edited one of
+// them.
 class OpPrefetch : NodePrefetch {
  public:
   using NodePrefetch::NodePrefetch;

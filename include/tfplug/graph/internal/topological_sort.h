@@ -27,7 +27,7 @@ class TopologicalSort {
     next_ = {ops.Find("NextIteration"), ops.Find("RefNextIteration")};
   }
 
-  // The sorted nodes. Valid until the next Run().
+  // Returns the sorted nodes. Valid until the next Run().
   const Array<uint32_t>& order() const { return order_; }
 
   // Sorts the nodes. INVALID_ARGUMENT, naming the nodes, if there is a cycle.
@@ -75,7 +75,7 @@ class TopologicalSort {
     }
     return next;
   }
-  // The same for a graph in which each edge of `records` is in use.
+  // Does the same for a graph in which each edge of `records` is in use.
   uint32_t* SortPlain() {
     const uint32_t size = state_.size();
     uint32_t* const waiting = waiting_.data();
@@ -100,7 +100,7 @@ class TopologicalSort {
     }
     return next;
   }
-  // The number of edges to `n` that close a loop.
+  // Returns the number of edges to `n` that close a loop.
   uint32_t CountLoops(uint32_t n) const {
     uint32_t count = 0;
     if (ABSL_PREDICT_FALSE(merge_.Has(state_.op(n)))) {
@@ -118,7 +118,7 @@ class TopologicalSort {
     return merge_.Has(state_.op(to)) && next_.Has(state_.op(from));
   }
 
-  // Whether the nodes are already sorted.
+  // Returns whether the nodes are already sorted.
   bool IsSorted() const {
     bool sorted = true;
     for (uint32_t n = 0; n < state_.size() && sorted; ++n) {

@@ -80,7 +80,7 @@ class UseLists {
     if (node < counts_.size()) graph_internal::Prefetch(&counts_[node]);
     if (node < heads_.size()) graph_internal::Prefetch(&heads_[node]);
   }
-  // The number of edges from `node`.
+  // Returns the number of edges from `node`.
   uint32_t count(uint32_t node) const { return counts_[node]; }
 
   void AddNode() { counts_.PushBack(0); }

@@ -77,7 +77,7 @@ absl::InlinedVector<bool, 8> ChangingOperands(Operands operands,
   return changing;
 }
 
-// How to divide the last two dimensions into tiles.
+// The division of the last two dimensions into tiles.
 struct HostTiling {
   int64_t rows, inner;            // sizes of the dimensions
   int64_t tile_rows, tile_inner;  // sizes of the largest tile

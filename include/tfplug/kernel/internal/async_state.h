@@ -82,7 +82,7 @@ class AsyncState {
     }
   }
 
-  // Called on TensorFlow's thread, before compute_async_func returns.
+  // Is called on TensorFlow's thread, before compute_async_func returns.
   void ReturnToCaller() noexcept {
     if (ABSL_PREDICT_FALSE(waiter_.has_value())) {
       std::unique_lock<std::mutex> lock(waiter_->mutex);

@@ -25,7 +25,7 @@
 
 namespace tfplug::kernel_internal {
 
-// All ops of this library, from all of its files.
+// Returns all ops of this library, from all of its files.
 inline std::vector<OpDef>& RegisteredOpDefs() {
   static auto* const defs = new std::vector<OpDef>;
   return *defs;

@@ -65,7 +65,7 @@ class KernelRegistry {
   bool has_made_ = false;
 };
 
-// All kernels of this library, from all of its files.
+// Returns all kernels of this library, from all of its files.
 inline KernelRegistry& RegisteredKernels() {
   static auto* const kernels = new KernelRegistry;
   return *kernels;

@@ -55,7 +55,7 @@ class KernelSet {
       return IsFor(def, op, types);
     });
   }
-  // Like Has, for kernels that the library's author registered.
+  // Does the same as Has for kernels that the library's author registered.
   bool HasAuthors(absl::string_view op,
                   absl::Span<const TypeAttr> types) const {
     return AnyKernel(

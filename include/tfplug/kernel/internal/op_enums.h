@@ -176,7 +176,7 @@ constexpr std::array<const char*, sizeof...(i)> NamesOf(
     std::integer_sequence<int, i...>) {
   return {NameAt<E, i>()...};
 }
-// By the values of the enumerators; null for other values.
+// TensorFlow's names by the values of the enumerators; null for other values.
 template <class E>
 inline constexpr auto kNames = NamesOf<E>(
     std::make_integer_sequence<int, absl::bit_width(kEnumerators<E>)>());

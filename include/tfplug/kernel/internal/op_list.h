@@ -39,7 +39,7 @@ class OpList {
     std::sort(ops_.begin(), ops_.end());
   }
 
-  // False where TensorFlow does not export the list.
+  // Returns false where TensorFlow does not export the list.
   bool is_known() const { return !op_list_.bytes().empty(); }
 
   bool Has(absl::string_view name) const { return !Find(name).empty(); }

@@ -39,7 +39,7 @@ class RunCache {
   capi::TF_Status* status() const { return status_; }
   uint64_t outputs() const { return outputs_; }
 
-  // The op of the node, for profiles; null if it is unknown. Static.
+  // Returns the op of the node, for profiles; null if it is unknown. Static.
   const char* op() const { return op_; }
   void set_op(const char* op) { op_ = op; }
 

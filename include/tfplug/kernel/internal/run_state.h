@@ -71,7 +71,7 @@ class RunState {
   bool HasOutput(int i) const {
     return ABSL_PREDICT_TRUE(IsUnset(i)) || IsOutput(i);
   }
-  // False after MarkOutput, and for outputs beyond the 64th.
+  // Returns false after MarkOutput, and for outputs beyond the 64th.
   bool IsUnset(int i) const {
     return i >= 0 && i < 64 && (unset_outputs_ >> i & 1) != 0;
   }
@@ -89,7 +89,7 @@ class RunState {
   }
 
  private:
-  // Rarely called, because an output is set once.
+  // Is rarely called, because an output is set once.
   [[gnu::cold, gnu::noinline]] bool IsOutput(int i) const {
     return i >= 0 && i < internal::tensorflow.TF_NumOutputs(context_);
   }

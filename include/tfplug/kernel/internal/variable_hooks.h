@@ -26,7 +26,7 @@
 // the first one.
 namespace tfplug::kernel_internal {
 
-// The OpsFunction of callbacks: the C API does not pass the op to them.
+// Returns the OpsFunction of callbacks: the C API does not pass the op to them.
 inline std::string& UnknownOps() {
   static auto* const none = new std::string;
   return *none;
@@ -155,7 +155,7 @@ absl::Status CallOnVariable(KernelContext& context, Function call) {
   return state.TakeFailure(kUnchanged);
 }
 
-// Like CallOnVariable, for a function that sets output `output`.
+// Does the same as CallOnVariable for a function that sets output `output`.
 template <class Function>
 absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
   absl::Status result = CallOnVariable(context, call);
@@ -163,10 +163,10 @@ absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
   return result;
 }
 
-// Like CallOnVariable, for TF_AddNVariant and TF_ZerosLikeVariant, which set
-// output 0. They also report failures to the context. Up to 2.13 they do not
-// set the status on success either, so an unchanged status counts as success
-// here; after a failure, the error in the context fails the run.
+// Does the same as CallOnVariable for TF_AddNVariant and TF_ZerosLikeVariant,
+// which set output 0. They also report failures to the context. Up to 2.13 they
+// do not set the status on success either, so an unchanged status counts as
+// success here; after a failure, the error in the context fails the run.
 template <class Function>
 absl::Status SetVariant(KernelContext& context, Function call) {
   RunState& state = internal::Access::state(context);

@@ -16,8 +16,8 @@ struct ToggleField {
   Toggle OptimizerSettings::*setting;
   capi::TF_TriState capi::TP_OptimizerConfigs::*field;
 
-  // The value that changes TensorFlow's behavior; it treats the other two as
-  // equal.
+  // Returns the value that changes TensorFlow's behavior; it treats the other
+  // two as equal.
   capi::TF_TriState EffectiveValue() const {
     return field == &capi::TP_OptimizerConfigs::disable_model_pruning
                ? capi::TF_TriState_On

@@ -63,7 +63,7 @@ class DependencySearch {
     return found;
   }
 
-  // A node on the path that Run() found.
+  // Returns a node on the path that Run() found.
   Node meeting() const { return meeting_; }
 
  private:

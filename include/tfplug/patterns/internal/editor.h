@@ -126,7 +126,7 @@ class PatternEditor {
     is_root_removed_ = false;
     return SetControls();
   }
-  // Whether the node's name must remain in the graph.
+  // Returns whether the node's name must remain in the graph.
   bool MustRemain(const Node& node) const {
     for (const Use use : node.uses(kControl)) {
       if (!IsConsumed(use.node)) return true;

@@ -57,8 +57,8 @@ struct PatternElement {
   bool is_choice() const {
     return kind == Kind::kOneOf || kind == Kind::kOptional;
   }
-  // Whether a replacement consumes the matched node: the node is removed or, if
-  // it is the root, becomes the new node.
+  // Returns whether a replacement consumes the matched node: the node is
+  // removed or, if it is the root, becomes the new node.
   bool is_consumed() const { return is_node() && !may_have_other_uses; }
 };
 

@@ -42,7 +42,8 @@ class PatternMatch {
   size_t size() const { return outputs_.size(); }
   Output& output(size_t i) { return outputs_[i]; }
   const Output& output(size_t i) const { return outputs_[i]; }
-  // Null for an element of a repetition that also has a slot of the variant.
+  // Returns null for an element of a repetition that also has a slot of the
+  // variant.
   const PatternElement* element(size_t i) const {
     const size_t slots = variant_->slots.size();
     return i < slots ? variant_->slots[i] : elements_[i - slots];
@@ -104,7 +105,8 @@ class PatternMatch {
     }
     std::sort(by_node_.begin(), by_node_.end());
   }
-  // Whether condition(index) is true for an index whose value is of `node`.
+  // Returns whether condition(index) is true for an index whose value is of
+  // `node`.
   template <class F>
   bool AnyOf(const Node& node, F condition) const {
     if (outputs_.size() <= kFew) {

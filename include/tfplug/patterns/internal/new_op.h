@@ -69,7 +69,7 @@ class NewOps {
       op.missing.push_back(
           {&attr, is_copied, FollowsFromInputs(*op.signature, attr.name)});
     }
-    // The lengths of lists first, because types follow from them.
+    // Lengths of lists come first, because types follow from them.
     std::stable_partition(op.missing.begin(), op.missing.end(),
                           [](const NewOp::Missing& missing) {
                             return missing.attr->type == "int";

@@ -69,7 +69,7 @@ struct RuleData {
   std::vector<ReplacementSource> result_replacements;
 };
 
-// Whether a V can be the value of an attribute of type T. Excludes the
+// Returns whether a V can be the value of an attribute of type T. Excludes the
 // conversions of pointers to bool and of bool to numbers.
 template <class V, class T>
 constexpr bool IsAttrValue() {

@@ -64,16 +64,16 @@ class PatternTable {
     }
     for (Entry& entry : entries_) AddToRoots(entry);
   }
-  // Not copyable: roots hold pointers to entries.
+  // Is not copyable: roots hold pointers to entries.
   PatternTable(const PatternTable&) = delete;
   PatternTable& operator=(const PatternTable&) = delete;
 
-  // INVALID_ARGUMENT if a rule is malformed.
+  // Returns INVALID_ARGUMENT if a rule is malformed.
   const absl::Status& status() const { return status_; }
   const std::vector<RuleData>& rules() const { return rules_; }
   const RuleData& rule(const Entry& entry) const { return rules_[entry.rule]; }
   const std::vector<Entry>& entries() const { return entries_; }
-  // The highest rank first.
+  // Returns the roots, the highest rank first.
   const std::vector<Root>& roots() const { return roots_; }
   size_t num_root_ops() const { return num_root_ops_; }
 
@@ -165,8 +165,8 @@ class PatternTable {
     if (found == ops_.end()) ops_.push_back(op);
     return index;
   }
-  // Whether a replacement can enable another match. A matched value that
-  // replaces the root becomes an input of the root's users; a new node can
+  // Returns whether a replacement can enable another match. A matched value
+  // that replaces the root becomes an input of the root's users; a new node can
   // match only if a pattern contains its op.
   bool MayEnableMatches(const RuleData& rule) const {
     bool may = MayEnableMatches(*rule.replacement.tree);

@@ -69,7 +69,7 @@ template <class O>
 inline constexpr bool kHasOutputLists<O, std::void_t<typename O::OutputLists>> =
     true;
 
-// Whether `count` values can be the inputs of O.
+// Returns whether `count` values can be the inputs of O.
 template <class O>
 constexpr bool TakesInputs(int count) {
   constexpr int kFixed = FixedInputs<O>::kCount;

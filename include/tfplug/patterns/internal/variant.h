@@ -82,7 +82,7 @@ struct PatternVariant {
     }
     return -1;
   }
-  // Whether output `port` of the node in `slot` is replaced.
+  // Returns whether output `port` of the node in `slot` is replaced.
   bool IsResult(int slot, int port) const {
     if (slot == 0 && port == root_port) return true;
     for (const auto& result : results) {

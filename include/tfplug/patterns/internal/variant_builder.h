@@ -190,7 +190,8 @@ class VariantBuilder {
     }
     return false;
   }
-  // Whether the element is a part of the pattern of the root, in some variant.
+  // Returns whether the element is a part of the pattern of the root, in some
+  // variant.
   static bool Contains(const PatternElement* root,
                        const PatternElement* element) {
     if (root == element) return true;

@@ -130,7 +130,7 @@ class Recorder {
   static constexpr int kGenerationBits = 24;
   static constexpr uint64_t kGenerationMask = (1 << kGenerationBits) - 1;
 
-  // Never destroyed: kernels may run while the process exits.
+  // Is never destroyed: kernels may run while the process exits.
   static WorkTimers& timers() {
     static auto* const timers = new WorkTimers;
     return *timers;

@@ -76,7 +76,7 @@ class ThreadBuffer {
     return generation_.load(std::memory_order_acquire);
   }
 
-  // The id of the thread, as in TensorFlow's profiles.
+  // Returns the id of the thread, as in TensorFlow's profiles.
   int64_t thread() const { return thread_.load(std::memory_order_relaxed); }
 
   // A buffer belongs to one thread at a time; a thread that exits gives it up.

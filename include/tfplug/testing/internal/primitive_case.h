@@ -50,8 +50,8 @@ struct PrimitiveCase {
 // The types that a backend supports.
 using Types = std::vector<DataType>;
 
-// How large and odd the operands of a case are. A failure is searched for from
-// the lowest level on.
+// The size of the operands of a case, and how odd they are. A failure is
+// searched for from the lowest level on.
 enum Level : int { kTiny, kTinyOdd, kFlat, kRandom, kLarge };
 
 // Adds arrays to a case.

@@ -85,7 +85,7 @@ TFPLUG_FAKE_FUNCTION void TF_AssignVariable(TF_OpKernelContext* context,
   }
   SetOk(status);
 }
-// The signature of 2.6 to 2.9.
+// Has the signature of 2.6 to 2.9.
 TFPLUG_FAKE_FUNCTION void TF_AssignVariable_2_6(TF_OpKernelContext* context,
                                                 int input, int value,
                                                 CopyFunction copy,
