@@ -169,15 +169,17 @@ TEST_CASE("an epilogue is applied to each tile once") {
   const Conv2D conv = kConvolutions[0];
   const Convolution test(conv);
   const Floats scale = Draw(conv.out_depth), shift = Draw(conv.out_depth);
-  const std::pair<Activation, double (*)(double)> activations[] = {
-      {Activation::kNone, [](double v) { return v; }},
-      {Activation::kRelu, [](double v) { return std::max(v, 0.0); }},
-      {Activation::kRelu6,
+  const std::pair<ActivationKind, double (*)(double)> activations[] = {
+      {ActivationKind::kNone, [](double v) { return v; }},
+      {ActivationKind::kRelu, [](double v) { return std::max(v, 0.0); }},
+      {ActivationKind::kRelu6,
        [](double v) { return std::min(std::max(v, 0.0), 6.0); }},
-      {Activation::kLeakyRelu, [](double v) { return v < 0 ? v / 4 : v; }},
-      {Activation::kElu, [](double v) { return v < 0 ? std::expm1(v) : v; }},
-      {Activation::kTanh, [](double v) { return std::tanh(v); }},
-      {Activation::kSigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }},
+      {ActivationKind::kLeakyRelu, [](double v) { return v < 0 ? v / 4 : v; }},
+      {ActivationKind::kElu,
+       [](double v) { return v < 0 ? std::expm1(v) : v; }},
+      {ActivationKind::kTanh, [](double v) { return std::tanh(v); }},
+      {ActivationKind::kSigmoid,
+       [](double v) { return 1 / (1 + std::exp(-v)); }},
   };
   ForEachLevel([&](const SimdCode& code) {
     for (const auto& [activation, function] : activations) {

@@ -177,7 +177,7 @@ TEST_CASE_TEMPLATE("Conv and its gradients", T, float, double, tfplug::Half) {
 }
 
 TEST_CASE("Products with an epilogue") {
-  using tfplug::Activation;
+  using tfplug::ActivationKind;
   Random random(6);
   for (int run = 0; run < 56; ++run) {
     tfplug::testing::Reference reference;
@@ -189,7 +189,7 @@ TEST_CASE("Products with an epilogue") {
       array->Fill(Integers<float>(random));
     }
     tfplug::Epilogue epilogue;
-    epilogue.activation = static_cast<Activation>(run % 7);
+    epilogue.activation = static_cast<ActivationKind>(run % 7);
     epilogue.alpha = 0.25;
     if (run % 2 == 0) epilogue.scale = &scale.view();
     if (run % 4 < 2) epilogue.shift = &shift.view();
@@ -200,17 +200,17 @@ TEST_CASE("Products with an epilogue") {
       if (run % 4 < 2) sum += shift.at({j});
       const float positive = std::max(sum, 0.0f);
       switch (epilogue.activation) {
-        case Activation::kRelu:
+        case ActivationKind::kRelu:
           return positive;
-        case Activation::kRelu6:
+        case ActivationKind::kRelu6:
           return std::min(positive, 6.0f);
-        case Activation::kLeakyRelu:
+        case ActivationKind::kLeakyRelu:
           return sum < 0 ? sum / 4 : sum;
-        case Activation::kElu:
+        case ActivationKind::kElu:
           return sum < 0 ? std::expm1(sum) : sum;
-        case Activation::kTanh:
+        case ActivationKind::kTanh:
           return std::tanh(sum);
-        case Activation::kSigmoid:
+        case ActivationKind::kSigmoid:
           return 1 / (1 + std::exp(-sum));
         default:
           return sum;

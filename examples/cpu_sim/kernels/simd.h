@@ -53,7 +53,7 @@ struct Conv2D {
   int64_t tile;  // output pixels processed at once
 };
 
-using tfplug::Activation;
+using tfplug::ActivationKind;
 
 // The operation applied to y before it leaves the cache:
 // activation(y * scale + shift), with a scale and a shift for each channel.
@@ -61,7 +61,7 @@ using tfplug::Activation;
 struct Epilogue {
   const float* scale;
   const float* shift;
-  Activation activation;
+  ActivationKind activation;
   float alpha;  // for kLeakyRelu
 };
 

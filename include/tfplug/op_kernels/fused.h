@@ -112,10 +112,13 @@ class FusedOpsAttr {
     return absl::OkStatus();
   }
   bool FindActivation(const std::string& name) {
-    static constexpr std::pair<const char*, Activation> kActivations[] = {
-        {"Relu", Activation::kRelu}, {"Relu6", Activation::kRelu6},
-        {"Elu", Activation::kElu},   {"LeakyRelu", Activation::kLeakyRelu},
-        {"Tanh", Activation::kTanh}, {"Sigmoid", Activation::kSigmoid},
+    static constexpr std::pair<const char*, ActivationKind> kActivations[] = {
+        {"Relu", ActivationKind::kRelu},
+        {"Relu6", ActivationKind::kRelu6},
+        {"Elu", ActivationKind::kElu},
+        {"LeakyRelu", ActivationKind::kLeakyRelu},
+        {"Tanh", ActivationKind::kTanh},
+        {"Sigmoid", ActivationKind::kSigmoid},
     };
     for (const auto& [known, activation] : kActivations) {
       if (name != known) continue;
@@ -135,7 +138,7 @@ class FusedOpsAttr {
 
   bool has_bias_ = false;
   bool normalizes_ = false;
-  Activation activation_ = Activation::kNone;
+  ActivationKind activation_ = ActivationKind::kNone;
   double alpha_ = 0.2, epsilon_ = 1e-4;
   DataType computed_{};
   Expression fold_;

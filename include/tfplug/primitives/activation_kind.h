@@ -9,7 +9,7 @@
 namespace tfplug {
 
 // The activations of fused products (see Epilogue).
-enum class Activation : uint8_t {
+enum class ActivationKind : uint8_t {
   kNone,
   kRelu,
   kRelu6,

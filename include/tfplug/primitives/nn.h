@@ -45,7 +45,7 @@ struct Convolution {
 struct Epilogue {
   const Operand* scale = nullptr;  // null: 1
   const Operand* shift = nullptr;  // null: 0
-  Activation activation = Activation::kNone;
+  ActivationKind activation = ActivationKind::kNone;
   double alpha = 0;  // the slope of kLeakyRelu below 0
 };
 

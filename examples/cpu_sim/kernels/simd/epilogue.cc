@@ -54,27 +54,27 @@ void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
   // This is applied to the result of each(same).
   Row all(y, rows * depth);
   switch (epilogue.activation) {
-    case Activation::kNone:
+    case ActivationKind::kNone:
       if (epilogue.scale == nullptr && epilogue.shift == nullptr && x == y) {
         return;
       }
       return each(same);
-    case Activation::kRelu:
+    case ActivationKind::kRelu:
       return each([](float v) { return Clamped(v, kNoLimit); });
-    case Activation::kRelu6:
+    case ActivationKind::kRelu6:
       return each([](float v) { return Clamped(v, 6); });
-    case Activation::kLeakyRelu:
+    case ActivationKind::kLeakyRelu:
       return each(
           [alpha = epilogue.alpha](float v) { return v < 0 ? v * alpha : v; });
-    case Activation::kElu:
+    case ActivationKind::kElu:
       each(same);
       all = (all < 0).select(all.expm1(), all);
       return;
-    case Activation::kTanh:
+    case ActivationKind::kTanh:
       each(same);
       all = all.tanh();
       return;
-    case Activation::kSigmoid:
+    case ActivationKind::kSigmoid:
       each(same);
       all = all.logistic();
       return;

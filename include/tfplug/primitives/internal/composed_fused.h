@@ -12,19 +12,19 @@
 // Products with an epilogue, composed of the product and Map.
 namespace tfplug::primitives_internal {
 
-inline Value Activate(Activation activation, Value x, Value alpha) {
+inline Value Activate(ActivationKind activation, Value x, Value alpha) {
   switch (activation) {
-    case Activation::kRelu:
+    case ActivationKind::kRelu:
       return Max(x, 0);
-    case Activation::kRelu6:
+    case ActivationKind::kRelu6:
       return Min(Max(x, 0), 6);
-    case Activation::kLeakyRelu:
+    case ActivationKind::kLeakyRelu:
       return Select(x > 0, x, x * alpha);
-    case Activation::kElu:
+    case ActivationKind::kElu:
       return Select(x < 0, Expm1(x), x);
-    case Activation::kTanh:
+    case ActivationKind::kTanh:
       return Tanh(x);
-    case Activation::kSigmoid:
+    case ActivationKind::kSigmoid:
       return Sigmoid(x);
     default:
       return x;
