@@ -84,8 +84,8 @@ class Timer {
  public:
   static absl::StatusOr<std::unique_ptr<Timer>> Create();
 
-  // When the points were reached, in nanoseconds of the monotonic clock; 0 if
-  // they are pending.
+  // The times at which the points were reached, in nanoseconds of the monotonic
+  // clock; 0 if they are pending.
   struct Points {
     std::atomic<uint64_t> start{0}, stop{0};
   };

@@ -15,8 +15,8 @@
 
 namespace tfplug {
 
-// When a device has begun and ended some work, in nanoseconds on its own clock
-// (Device::GetTime).
+// The times at which a device has begun and ended some work, in nanoseconds on
+// its own clock (Device::GetTime).
 struct WorkTimes {
   uint64_t begin_ns = 0, end_ns = 0;
 };

@@ -56,7 +56,7 @@ class TraceReport {
     uint64_t end_ns;
   };
   using Stream = std::vector<Work>;
-  // When a device did some work, in Unix time; 0 if unknown.
+  // The times at which a device did some work, in Unix time; 0 if unknown.
   struct Times {
     uint64_t begin_ns = 0, end_ns = 0;
     bool is_omitted = false;
