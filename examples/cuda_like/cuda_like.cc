@@ -265,7 +265,7 @@ int32_t Device::NumaNode() {
 }
 
 int64_t Device::MemoryBandwidth() {
-  // Twice per cycle of the clock.
+  // The memory transfers twice per cycle of the clock.
   return int64_t{2000} * GetAttribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
          GetAttribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
 }

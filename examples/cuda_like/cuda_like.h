@@ -170,7 +170,7 @@ class Device final : public tfplug::Device<Stream, Memory> {
   int GetAttribute(CUdevice_attribute attribute) const;
 
   const Driver& driver() const { return driver_; }
-  // The architecture, such as 90 for sm_90.
+  // Returns the architecture, such as 90 for sm_90.
   int sm() const { return sm_; }
   tfplug::ProgramCache& programs() { return *programs_; }
   const BlasLibrary& blas() const;

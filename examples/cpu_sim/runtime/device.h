@@ -67,7 +67,7 @@ class Device {
   // memory of this device.
   absl::StatusOr<void*> ToPrivate(const void* address, size_t bytes) const;
 
-  // Like ToPrivate, for the memory of any device of the machine.
+  // Does the same as ToPrivate for the memory of any device of the machine.
   absl::StatusOr<void*> ToPrivateOfAny(const void* address, size_t bytes) const;
 
   // Returns INVALID_ARGUMENT if any byte of the range is memory of a device,

@@ -44,7 +44,7 @@ class DriverSymbols {
  protected:
   ~DriverSymbols() = default;
 
-  // The functions of the table, in the order of their declaration.
+  // Returns the functions of the table, in the order of their declaration.
   absl::Span<DriverSymbol* const> symbols() const { return symbols_; }
 
   // Finds all functions by their names. NOT_FOUND if the library lacks one.

@@ -83,8 +83,8 @@ class CompiledBackend : public Backend<StreamT> {
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
     return PlanAndMap(stream, expression, inputs, outputs, &key);
   }
-  // The same for arrays, whose dimensions and strides are not compared. `self`
-  // is the author's backend, for a launch without a virtual call.
+  // Does the same for arrays, whose dimensions and strides are not compared.
+  // `self` is the author's backend, for a launch without a virtual call.
   template <class B>
   ABSL_ATTRIBUTE_ALWAYS_INLINE static absl::Status MapFlat(
       B& self, StreamT& stream, const Expression& expression,

@@ -67,8 +67,8 @@ class Constant {
   DataType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int64_t num_elements() const { return shape_.num_elements(); }
-  // Whether a single stored element stands for all elements. May be false for
-  // equal elements that are stored one by one.
+  // Returns whether a single stored element stands for all elements. May be
+  // false for equal elements that are stored one by one.
   bool is_splat() const { return stored_.size() == DataTypeSize(dtype_); }
 
   // Returns the elements' bytes in row-major order, in the host's byte order.

@@ -41,16 +41,16 @@ class PassContext {
   // other devices or, in the body of a function, have no device yet.
   const std::string& device_type() const { return device_type_; }
 
-  // Whether a node's device, such as "/device:MY_DEVICE:*" or
+  // Returns whether a node's device, such as "/device:MY_DEVICE:*" or
   // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0", has the type
   // device_type(). False for an empty device name.
   bool IsOnDevice(absl::string_view device) const {
     return internal::DeviceTypeOf(device) == device_type_;
   }
 
-  // Whether the node of this name must be preserved. If TensorFlow returns an
-  // error, this is true for every node, and the optimization fails with that
-  // error.
+  // Returns whether the node of this name must be preserved. If TensorFlow
+  // returns an error, this is true for every node, and the optimization fails
+  // with that error.
   bool IsPreserved(absl::string_view node) const {
     const auto preserved = item_.GetNodesToPreserve();
     if (!preserved.ok()) {
@@ -68,7 +68,7 @@ class PassContext {
   GraphProperties& properties() const { return properties_; }
   // The serialized GraphDef as it was before the passes.
   absl::string_view graph_def() const { return graph_def_; }
-  // The signatures of ops and functions.
+  // Returns the signatures of ops and functions.
   const FunctionLibrary& functions() const { return functions_; }
 
   // Whether this library registers a kernel for device_type() and `op` with

@@ -149,7 +149,8 @@ inline Operand AsBits(Operand view) {
   return view;
 }
 
-// The same, with two elements for each one of 16 bytes, in a last dimension.
+// Does the same, with two elements for each one of 16 bytes, in a last
+// dimension.
 inline Operand AsWords(Operand view) {
   if (DataTypeSize(view.type) == 16) {
     for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;

@@ -177,7 +177,7 @@ inline absl::Status MapTensors(Launcher& launcher, const Expression& expression,
   return launcher.Map(expression, inputs, outputs);
 }
 
-// All rows of all tables in the library.
+// Returns all rows of all tables in the library.
 inline std::vector<ElementwiseOp>& ElementwiseTable() {
   static auto* const table = new std::vector<ElementwiseOp>;
   return *table;
@@ -238,7 +238,7 @@ class ElementwiseKernel : public BackendKernel {
     if (op.attr != nullptr) {
       TFPLUG_ASSIGN_OR_RETURN(attr, construction.GetAttr<float>(op.attr));
     }
-    // Equal and NotEqual only.
+    // Only Equal and NotEqual have it.
     if (construction.HasAttr("incompatible_shape_error")) {
       TFPLUG_ASSIGN_OR_RETURN(
           const bool fails,

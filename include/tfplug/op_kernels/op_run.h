@@ -82,8 +82,8 @@ class OpRun : public Scratch {
                             context_.AllocateOutput(i, shape));
     return ViewOf(tensor);
   }
-  // The same, in the memory of one of these inputs if nothing else uses it. The
-  // Tensors of these inputs must have been destroyed.
+  // Does the same, in the memory of one of these inputs if nothing else uses
+  // it. The Tensors of these inputs must have been destroyed.
   absl::StatusOr<Operand> ForwardOrAllocateOutput(
       int i, absl::Span<const int> candidates, const Shape& shape) {
     TFPLUG_ASSIGN_OR_RETURN(

@@ -59,7 +59,7 @@ class Reducer {
     return absl::OkStatus();
   }
 
-  // The reduction of elements in memory.
+  // Returns the reduction of elements in memory.
   const Reduction& reduction() const { return reduction_; }
 
   // Adds the inputs of `finish`, the combined value and the count of a Mean,

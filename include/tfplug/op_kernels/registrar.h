@@ -136,9 +136,9 @@ class Registrar {
   const bool on_host_ = false;
 };
 
-// The ops that TensorFlow computes on the host for int32, with its own kernels
-// for all device types (DEFAULT): the arithmetic of shapes. Their int32 tensors
-// are in host memory.
+// Returns whether TensorFlow computes the op on the host for int32, with its
+// own kernels for all device types (DEFAULT): the arithmetic of shapes. The
+// int32 tensors of such ops are in host memory.
 inline bool HasHostKernel(absl::string_view op) {
   constexpr absl::string_view kOps =
       " Abs Add AddN AddV2 Concat ConcatV2 Div Equal Fill FloorDiv FloorMod"

@@ -80,7 +80,7 @@ class AttentionRules {
               MatchEinsum(v_, softmax, "abcd,aceb->aecd"));  // BSNH,BNTS->BTNH
     return Make("Attention by Einsum", root, softmax, q_, "BTNH");
   }
-  // The same for q, k, v: [batch, heads, length, size].
+  // Does the same for q, k, v: [batch, heads, length, size].
   patterns::Rule ForEinsumOfHeads() const {
     using namespace patterns;
     const auto q = OneOf(scaled_q_, q_);
@@ -96,8 +96,8 @@ class AttentionRules {
     return Make("Attention by BatchMatMul", MatMul(softmax, v_, false, false),
                 softmax, q_, "BNTH");
   }
-  // The form into which Keras 3 lowers Einsum: the scores are the transpose of
-  // k q^T, where q is [batch, length, heads, size].
+  // Returns the rule for the form into which Keras 3 lowers Einsum: the scores
+  // are the transpose of k q^T, where q is [batch, length, heads, size].
   patterns::Rule ForTransposed() const {
     using namespace patterns;
     const auto q =

@@ -118,7 +118,8 @@ class LayerNormRules {
     return axes.ok() && axes->size() == 1 &&
            ((*axes)[0] == -1 || (*axes)[0] == rank - 1);
   }
-  // Whether gamma and beta are vectors that are added along the last dimension.
+  // Returns whether gamma and beta are vectors that are added along the last
+  // dimension.
   bool FitRows(const Matched& m) const {
     const PartialShape x = ShapeOf(m, m[x_]);
     const int64_t depth = DepthOf(x);

@@ -125,8 +125,8 @@ class KeepToOwnKernels : public GraphPass {
     return context.HasKernel(op, {{"T", type}});
   }
 
-  // Whether the device can compute the op with at most `depth` formulas, one in
-  // another.
+  // Returns whether the device can compute the op with at most `depth`
+  // formulas, one in another.
   static bool CanCompute(absl::string_view op, DataType type, int depth,
                          const PassContext& context) {
     if (HasKernel(op, type, context)) return true;

@@ -88,13 +88,14 @@ class Expansion {
     return ops;
   }
 
-  // Whether the formula repeats an input, which only the inputs' values allow.
+  // Returns whether the formula repeats an input, which only the inputs' values
+  // allow.
   static bool IsRepeated(absl::string_view formula) {
     return absl::StrContains(formula, "x, x, ...");
   }
 
-  // Whether the node has the inputs that the formula needs, and its constants
-  // can be written.
+  // Returns whether the node has the inputs that the formula needs, and its
+  // constants can be written.
   bool CanApply(absl::string_view formula) const {
     if (formula.empty() || inputs_.empty()) return false;
     if (IsRepeated(formula)) return !ReadRepeated().empty();

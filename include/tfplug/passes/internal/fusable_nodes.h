@@ -32,7 +32,7 @@ inline bool AreEqual(const PartialShape& a, const PartialShape& b) {
   }
   return true;
 }
-// Whether the shapes are known to differ, or likely to.
+// Returns whether the shapes are known to differ, or likely to.
 inline bool AreDifferent(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank()) return false;
   if (a.rank() != b.rank()) return true;
@@ -69,7 +69,7 @@ class FusableNodes {
     }
   }
 
-  // Whether an edge connects two of the nodes.
+  // Returns whether an edge connects two of the nodes.
   bool has_edges() const { return has_edges_; }
   bool Has(Node node) const {
     return node.id() < rows_.size() && rows_[node.id()] != nullptr;

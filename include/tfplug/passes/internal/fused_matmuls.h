@@ -51,7 +51,7 @@ class FusedMatMuls {
     }
   }
 
-  // Whether the graph has a product.
+  // Returns whether the graph has a product.
   static bool MayBeIn(const Graph& graph) {
     return std::any_of(std::begin(kOps), std::end(kOps),
                        [&](const char* op) { return graph.has_op(op); });

@@ -68,7 +68,7 @@ class FusedReductions {
     }
   }
 
-  // Whether the graph has a reduction.
+  // Returns whether the graph has a reduction.
   static bool MayBeIn(const Graph& graph) {
     return std::any_of(std::begin(kOps), std::end(kOps),
                        [&](const char* op) { return graph.has_op(op); });

@@ -37,7 +37,7 @@ inline int64_t DepthOf(const PartialShape& shape) {
   return shape.rank() > 0 ? shape.dim(shape.rank() - 1) : -1;
 }
 
-// Whether the shape is [depth], [1, depth], [1, 1, depth] and so on.
+// Returns whether the shape is [depth], [1, depth], [1, 1, depth] and so on.
 inline bool IsRow(const PartialShape& shape, int64_t depth) {
   if (depth < 0 || DepthOf(shape) != depth) return false;
   for (int i = 0; i + 1 < shape.rank(); ++i) {
