@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tfplug/host/combine.h"
+#include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/late_host_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -142,7 +142,7 @@ class FillEmptyRowsGradKernel final : public LateHostKernel {
     ir::VisitStored(dy.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       using C = ir::Computed<T>;
-      host::VisitCombine<C>(static_cast<int>(ReduceKind::kSum), [&](auto add) {
+      ir::VisitCombine<C>(ReduceKind::kSum, [&](auto add) {
         C sum{};
         for (int64_t i = 0; i < all; ++i) {
           if (is_value[static_cast<size_t>(i)]) continue;
