@@ -14,7 +14,8 @@
 * The maps are complete. docs/architecture.md and CONTRIBUTING.md name
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
-* docs/architecture.md and the decisions name paths and functions that exist.
+* The project's pages name paths that exist, from the root, include/ or include/tfplug/;
+  docs/architecture.md and the decisions also name functions that exist.
 * docs/architecture.md lists the records of docs/decisions by number and title. Each
   record has a status with a date, and the parts that docs/decisions/index.md describes.
 * examples/opencl has at most 400 lines of code, as README.md says. Blank lines and
@@ -168,17 +169,23 @@ def check_map(root, page, tracked):
     return wrong
 
 
+def check_paths(root, page):
+    """Checks that every path in `page` exists."""
+    text = (root / page).read_text()
+    places = [root, root / "include", root / "include/tfplug"]
+    return [f"{page}: `{path}` does not exist"
+            for path in set(re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text))
+            if not path.startswith("absl/")
+            and not any((place / path).exists() for place in places)]
+
+
 def check_names(root, page):
-    """Checks that every path and every `Class::Function` in `page` exists."""
+    """Checks that every `Class::Function` in `page` exists."""
     text = (root / page).read_text()
     sources = "".join(p.read_text() for folder in ("include", "examples")
                       for p in sorted((root / folder).rglob("*"))
                       if p.suffix in (".h", ".cc"))
     wrong = []
-    for path in set(re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text)):
-        places = [root / path, root / "include/tfplug" / path]
-        if not any(place.exists() for place in places):
-            wrong.append(f"{page}: `{path}` does not exist")
     for scope, name in set(re.findall(r"`(\w+)(?:<\w+>)?::(\w+)(?:\(\))?`", text)):
         if not (re.search(rf"\b{scope}\b", sources)
                 and re.search(rf"\b{name}\b", sources)):
@@ -261,6 +268,10 @@ def main():
         wrong += check_map(root, map_page, tracked)
     wrong += check_names(root, "docs/architecture.md")
     wrong += check_decisions(root, page)
+    for path in files:
+        if (path.endswith(".md") and (root / path).exists() and
+                ("/" not in path or path.startswith("docs/"))):
+            wrong += check_paths(root, path)
     wrong += check_visibility(root)
     wrong += check_lines(root)
     wrong += check_version(root)
