@@ -7,7 +7,8 @@ Each *.cc in DIRECTORY lists texts that the compiler's errors must contain, one
 `// expect: TEXT` per line, and may limit the number of errors with
 `// expect-errors: NUMBER`. At least one file, marked `// expect-success`, must
 compile, which shows that the flags are right. In the directory `device`, two
-files that each register a device must not link.
+files that each register a device must not link. The headers that all files include
+are compiled once, beforehand.
 """
 
 import pathlib
@@ -57,6 +58,21 @@ def check(compile_command, case):
     return None
 
 
+def precompile(compile_command, cases, scratch):
+    """Compiles the headers that all cases include; returns the flags that use them."""
+    includes = [re.findall(r"^#include .+$", case.read_text(), re.MULTILINE)
+                for case in cases]
+    shared = [line for line in includes[0] if all(line in each for each in includes)]
+    header = pathlib.Path(scratch) / "shared.h"
+    header.write_text("".join(line + "\n" for line in shared))
+    clang = ["-fpch-instantiate-templates"] if "clang" in compile_command[0] else []
+    code, output = run(compile_command + clang + ["-x", "c++-header", str(header),
+                                                  "-o", f"{header}.gch"])
+    if not shared or code != 0:
+        sys.exit(f"no headers to share: {shared}, {output}")
+    return ["-include", str(header)]
+
+
 def check_link(compile_command, good):
     """Checks that two files of one library cannot each register a device."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -85,7 +101,9 @@ def main():
         + ["-I", str(HERE)]
     )
     cases = sorted(directory.glob("*.cc"))
-    problems = {case.name: check(compile_command, case) for case in cases}
+    with tempfile.TemporaryDirectory() as scratch:
+        command = compile_command + precompile(compile_command, cases, scratch)
+        problems = {case.name: check(command, case) for case in cases}
     if not any("// expect-success" in case.read_text() for case in cases):
         problems[directory.name] = "has no file that must compile"
     if directory.name == "device":

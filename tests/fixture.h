@@ -11,18 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace doctest {
-
-template <>
-struct StringMaker<std::vector<std::string>> {
-  static String convert(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) text += "\n    " + line;
-    return text.c_str();
-  }
-};
-
-}  // namespace doctest
+#include "print_lines.h"
 
 namespace tfplug {
 

@@ -9,7 +9,7 @@
 
 #include "tfplug/abi/function_info.h"
 
-namespace tfplug::capi {
+namespace tfplug::capi::abi_test {
 namespace {
 
 // Fills the bytes after struct_size with different values.
@@ -130,4 +130,4 @@ TEST_CASE("2.19 to 2.21 lack 14 functions that 2.18 and 2.22 have") {
 }
 
 }  // namespace
-}  // namespace tfplug::capi
+}  // namespace tfplug::capi::abi_test

@@ -11,7 +11,7 @@
 
 // Tests that each pointer that tfplug passes to TensorFlow is filled or null as
 // codegen/device_api.ini and graph_api.ini describe.
-namespace tfplug {
+namespace tfplug::filled_fields_test {
 namespace {
 
 // `overrides_all`: whether the author's classes override every hook, or only
@@ -85,4 +85,4 @@ TEST_CASE("the structs of a graph optimizer are filled as described") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::filled_fields_test

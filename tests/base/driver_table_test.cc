@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+namespace driver_table_test {
 namespace {
 
 enum vendorResult { kSuccess = 0, kBusy = 3, kFull = 4 };
@@ -135,3 +136,4 @@ TEST_CASE("DriverTable: calls fail in a forked child, and only there") {
 }
 
 }  // namespace
+}  // namespace driver_table_test

@@ -11,7 +11,7 @@ extern "C" __attribute__((visibility("default"))) int test_driver_collision() {
   return 1;
 }
 
-namespace tfplug {
+namespace tfplug::load_driver_test {
 namespace {
 
 std::string TestDriver() {
@@ -58,4 +58,4 @@ TEST_CASE("LoadDriver: the error lists every library that it tried") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::load_driver_test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace tfplug {
+namespace tfplug::narrow_types_test {
 namespace {
 
 // Checks that every code of T survives a round trip through float, and that
@@ -92,4 +92,4 @@ TEST_CASE("small integers keep the low bits") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::narrow_types_test

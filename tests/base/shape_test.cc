@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace tfplug {
+namespace tfplug::shape_test {
 namespace {
 
 TEST_CASE("Shape: num_elements and ToString") {
@@ -67,4 +67,4 @@ TEST_CASE("PartialShape: unknown ranks and dimensions") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::shape_test

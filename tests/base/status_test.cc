@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace tfplug {
+namespace tfplug::status_test {
 namespace {
 
 using testing::FakeOptions;
@@ -125,4 +125,4 @@ TEST_CASE("IoError has TensorFlow's code and message") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::status_test

@@ -24,6 +24,7 @@
 #include "tfplug/testing/internal/random_views.h"
 
 // The generator of kernels, with the system's C++ compiler as the device's.
+namespace compiled_test {
 namespace {
 
 using tfplug::DataType;
@@ -511,3 +512,4 @@ TEST_CASE("programs are kept on disk, for devices of the same name") {
 }
 
 }  // namespace
+}  // namespace compiled_test

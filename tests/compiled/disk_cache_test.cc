@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+namespace disk_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -255,3 +256,4 @@ TEST_CASE_FIXTURE(Fixture, "a relative folder is not used") {
 }
 
 }  // namespace
+}  // namespace disk_cache_test

@@ -15,7 +15,7 @@
 #include "runtime/machine.h"
 #include "runtime/stream.h"
 
-namespace cpu_sim::rt {
+namespace cpu_sim::rt::device_test {
 namespace {
 
 std::unique_ptr<Machine> MakeMachine(bool strict = true) {
@@ -215,4 +215,4 @@ TEST_CASE("Machine: options are read from the environment") {
 }
 
 }  // namespace
-}  // namespace cpu_sim::rt
+}  // namespace cpu_sim::rt::device_test

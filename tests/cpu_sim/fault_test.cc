@@ -6,7 +6,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace cpu_sim::rt {
+namespace cpu_sim::rt::fault_test {
 namespace {
 
 TEST_CASE("faults: hook, after and times select the calls that fail") {
@@ -47,4 +47,4 @@ TEST_CASE("faults: malformed text is rejected") {
 }
 
 }  // namespace
-}  // namespace cpu_sim::rt
+}  // namespace cpu_sim::rt::fault_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace cpu_sim::rt {
+namespace cpu_sim::rt::heap_test {
 namespace {
 
 TEST_CASE("Heap: sizes are rounded up, and a hole is reused") {
@@ -86,4 +86,4 @@ TEST_CASE("Heap: random blocks never overlap, and all are merged when freed") {
 }
 
 }  // namespace
-}  // namespace cpu_sim::rt
+}  // namespace cpu_sim::rt::heap_test

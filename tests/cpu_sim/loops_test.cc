@@ -11,7 +11,7 @@
 
 // Compares the loops of Map and Reduce of each level with those that tfplug
 // compiles for any processor.
-namespace cpu_sim {
+namespace cpu_sim::loops_test {
 namespace {
 
 using tfplug::DataType;
@@ -235,4 +235,4 @@ TEST_CASE("sums over many elements keep their precision") {
 }
 
 }  // namespace
-}  // namespace cpu_sim
+}  // namespace cpu_sim::loops_test

@@ -15,7 +15,7 @@
 // Compares each SIMD level that this machine supports with loops in double
 // precision that follow the comments in simd.h.
 
-namespace cpu_sim {
+namespace cpu_sim::simd_test {
 namespace {
 
 TEST_CASE("a limit lowers the level; the default is the best one") {
@@ -199,4 +199,4 @@ TEST_CASE("an epilogue is applied to each tile once") {
 }
 
 }  // namespace
-}  // namespace cpu_sim
+}  // namespace cpu_sim::simd_test

@@ -17,7 +17,7 @@
 #include "runtime/fault.h"
 #include "runtime/machine.h"
 
-namespace cpu_sim::rt {
+namespace cpu_sim::rt::stream_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -245,4 +245,4 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 }  // namespace
-}  // namespace cpu_sim::rt
+}  // namespace cpu_sim::rt::stream_test

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+namespace address_space_test {
 namespace {
 
 using Space = tfplug::AddressSpace<int>;
@@ -82,3 +83,4 @@ TEST_CASE("a process that may have few addresses gets fewer") {
 #endif
 
 }  // namespace
+}  // namespace address_space_test

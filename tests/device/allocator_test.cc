@@ -17,7 +17,7 @@ extern "C" const char* __asan_default_options() {  // NOLINT: its name
   return "allocator_may_return_null=1";
 }
 
-namespace tfplug {
+namespace tfplug::allocator_test {
 namespace {
 
 using recording::Memory;
@@ -219,4 +219,4 @@ TEST_CASE("statistics are written to a smaller or larger SP_AllocatorStats") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::allocator_test

@@ -10,6 +10,7 @@
 #include "tfplug/plugin.h"
 
 // A device whose memory has handles, and whose commands run at once.
+namespace buffer_stream_test {
 namespace {
 
 using Buffer = std::vector<char>*;
@@ -191,3 +192,4 @@ TEST_CASE("BufferStream: a device of these classes works") {
 }
 
 }  // namespace
+}  // namespace buffer_stream_test

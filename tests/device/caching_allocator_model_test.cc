@@ -13,7 +13,7 @@
 #include "fake_memory_driver.h"
 #include "tfplug/device/caching_allocator.h"
 
-namespace tfplug {
+namespace tfplug::caching_allocator_model_test {
 namespace {
 
 using Caching = CachingAllocator<Memory>;
@@ -252,4 +252,4 @@ TEST_CASE("CachingAllocator: random use of little memory also agrees") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::caching_allocator_model_test

@@ -21,7 +21,7 @@
 #include "tfplug/base/internal/construct.h"
 #include "tfplug/base/internal/override.h"
 
-namespace tfplug {
+namespace tfplug::caching_allocator_test {
 namespace {
 
 using Caching = CachingAllocator<Memory>;
@@ -496,4 +496,4 @@ TEST_CASE("CachingAllocator: threads never share memory") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::caching_allocator_test

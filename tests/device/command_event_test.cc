@@ -5,6 +5,7 @@
 
 #include <thread>
 
+namespace command_event_test {
 namespace {
 
 // A command of a driver, which counts its objects.
@@ -93,3 +94,4 @@ TEST_CASE("CommandTimer: the first and the last command of its thread") {
 }
 
 }  // namespace
+}  // namespace command_event_test

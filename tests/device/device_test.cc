@@ -11,7 +11,7 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-namespace tfplug {
+namespace tfplug::device_test {
 namespace {
 
 using recording::Memory;
@@ -323,4 +323,4 @@ TEST_CASE("objects may need a larger alignment than malloc's") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::device_test

@@ -8,7 +8,7 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-namespace tfplug {
+namespace tfplug::event_test {
 namespace {
 
 using recording::Record;
@@ -91,4 +91,4 @@ TEST_CASE("if Poll fails, the result of BlockHost decides") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::event_test

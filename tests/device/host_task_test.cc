@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace tfplug {
+namespace tfplug::host_task_test {
 namespace {
 
 using testing::FakeOptions;
@@ -117,4 +117,4 @@ TEST_CASE("HostTask::Release returns arguments for a C driver") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::host_task_test

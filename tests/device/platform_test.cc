@@ -8,7 +8,7 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-namespace tfplug {
+namespace tfplug::platform_test {
 namespace {
 
 using recording::Fault;
@@ -145,4 +145,4 @@ TEST_CASE("another minor version is accepted") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::platform_test

@@ -10,7 +10,7 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-namespace tfplug {
+namespace tfplug::stream_test {
 namespace {
 
 using recording::Memory;
@@ -294,4 +294,4 @@ TEST_CASE("a hook may be overridden in the author's base class") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::stream_test

@@ -10,7 +10,7 @@
 #include "fixture.h"
 #include "recording_device.h"
 
-namespace tfplug {
+namespace tfplug::timer_test {
 namespace {
 
 using recording::Record;
@@ -67,4 +67,4 @@ TEST_CASE("HostTimer's tasks may outlive the timer") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::timer_test

@@ -10,7 +10,7 @@
 
 #include "tfplug/graph/internal/hash.h"
 
-namespace tfplug {
+namespace tfplug::attributes_test {
 namespace {
 
 // Returns a graph of one node with `count` attributes "a0", "a1" and so on.
@@ -251,4 +251,4 @@ TEST_CASE("A hash depends on the length and on every byte") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::attributes_test

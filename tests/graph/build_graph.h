@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "print_lines.h"
 
 // Builds small graphs, and describes them with one line per node.
 namespace tfplug {
@@ -57,7 +58,7 @@ inline std::string InGraph(const std::vector<std::string>& nodes) {
 }
 
 // Returns "name = Op(x, y:1, ^z)", with sorted control inputs.
-inline std::string Describe(Node node) {
+inline std::string TextOf(Node node) {
   std::vector<std::string> inputs, controls;
   for (int i = 0; i < node.num_inputs(); ++i) {
     const Output input = node.input(i);
@@ -77,31 +78,20 @@ inline std::string Describe(Node node) {
 }
 
 // Returns a line for each node, sorted.
-inline std::vector<std::string> Describe(Graph& graph) {
+inline std::vector<std::string> TextOf(Graph& graph) {
   std::vector<std::string> lines;
-  for (Node node : graph.nodes()) lines.push_back(Describe(node));
+  for (Node node : graph.nodes()) lines.push_back(TextOf(node));
   std::sort(lines.begin(), lines.end());
   return lines;
 }
-inline std::vector<std::string> Describe(const std::string& graph_def) {
+inline std::vector<std::string> TextOf(const std::string& graph_def) {
   auto graph = Graph::Parse(graph_def);
   REQUIRE_MESSAGE(graph.ok(), graph.status().ToString());
-  return Describe(*graph);
+  return TextOf(*graph);
 }
 
 using Lines = std::vector<std::string>;
 
 }  // namespace tfplug
-
-namespace doctest {
-template <>
-struct StringMaker<std::vector<std::string>> {
-  static String convert(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) text += "\n    " + line;
-    return text.c_str();
-  }
-};
-}  // namespace doctest
 
 #endif  // TFPLUG_TESTS_GRAPH_BUILD_GRAPH_H_

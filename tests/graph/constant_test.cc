@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace tfplug {
+namespace tfplug::constant_test {
 namespace {
 
 using internal::AppendField;
@@ -243,4 +243,4 @@ TEST_CASE("ReadShape() does not read the elements") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::constant_test

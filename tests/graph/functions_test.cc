@@ -6,7 +6,7 @@
 
 #include "graph/build_graph.h"
 
-namespace tfplug {
+namespace tfplug::functions_test {
 namespace {
 
 using internal::AppendField;
@@ -86,7 +86,7 @@ TEST_CASE("A function's body is a graph") {
     Graph reread = Graph::Parse(written).value();
     REQUIRE(reread.GetFunctions().size() == 2);
     Graph& other = reread.GetFunctions()[0].body;
-    CHECK(Describe(other) == Describe(body));
+    CHECK(TextOf(other) == TextOf(body));
     CHECK(other.FindNode("x").num_uses() == 2);
     CHECK(other.FindNode("renamed").num_uses(kControl) == 1);
     CHECK(reread.GetFunctions()[1].bytes == Function("g", "x"));
@@ -123,4 +123,4 @@ TEST_CASE("A malformed function is skipped and reported") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::functions_test

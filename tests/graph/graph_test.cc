@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/build_graph.h"
 
-namespace tfplug {
+namespace tfplug::graph_test {
 namespace {
 
 using internal::AppendField;
@@ -265,21 +265,21 @@ TEST_CASE("Edits redirect uses") {
              d = Add(graph, "d", "Y", {"a:1"});
   REQUIRE(b.AddInput({a, 1}).ok());
   REQUIRE(graph.ReplaceUses({a, 1}, b).ok());
-  CHECK(Describe(graph) ==
+  CHECK(TextOf(graph) ==
         Lines{"a = Split()", "b = X(a:1)", "c = Y(b, a, ^a)", "d = Y(b)"});
   REQUIRE(graph.ReplaceNode(a, d).ok());
-  CHECK(Describe(c) == "c = Y(b, d, ^d)");
-  CHECK(Describe(b) == "b = X(d:1)");
+  CHECK(TextOf(c) == "c = Y(b, d, ^d)");
+  CHECK(TextOf(b) == "b = X(d:1)");
   CHECK(a.num_uses() == 0);
   REQUIRE(b.SetName("new").ok());
-  CHECK(Describe(c) == "c = Y(new, d, ^d)");
+  CHECK(TextOf(c) == "c = Y(new, d, ^d)");
   CHECK(graph.FindNode("new") == b);
   CHECK(graph.UniqueName("new") == "new_1");
   CHECK(graph.UniqueName("free") == "free");
   REQUIRE(c.RemoveControl(d).ok());
   REQUIRE(c.RemoveInput(0).ok());
   CHECK(c.input(0) == Output(d));
-  CHECK(Describe(graph.ToString()) == Describe(graph));
+  CHECK(TextOf(graph.ToString()) == TextOf(graph));
 }
 
 TEST_CASE("SetInputs replaces the data inputs") {
@@ -295,8 +295,8 @@ TEST_CASE("SetInputs replaces the data inputs") {
   REQUIRE(graph.FindNode("e").SetInputs({}).ok());
   const Lines lines = {"a = X()", "b = X()", "c = X(b:2, a, a:1, ^b)",
                        "d = X(b, ^a, ^b)", "e = X()"};
-  CHECK(Describe(graph) == lines);
-  CHECK(Describe(graph.ToString()) == lines);
+  CHECK(TextOf(graph) == lines);
+  CHECK(TextOf(graph.ToString()) == lines);
   CHECK(a.num_uses() == 3);
   CHECK(b.num_uses() == 4);
   CHECK(c.num_uses() == 0);
@@ -306,8 +306,8 @@ TEST_CASE("SetInputs replaces the data inputs") {
   REQUIRE(c.AddControl(a).ok());
   REQUIRE(c.SetInputs({d, {d, 1}}).ok());
   REQUIRE(c.SetInput(0, {d, 2}).ok());
-  CHECK(Describe(c) == "c = X(d:2, d:1, ^a)");
-  CHECK(Describe(graph.ToString()) == Describe(graph));
+  CHECK(TextOf(c) == "c = X(d:2, d:1, ^a)");
+  CHECK(TextOf(graph.ToString()) == TextOf(graph));
   CHECK(a.num_uses() == 2);
   CHECK(b.num_uses() == 2);
 }
@@ -371,11 +371,11 @@ TEST_CASE("A graph can be edited after it has been written") {
   const Node b = graph.FindNode("b"), c = graph.FindNode("c");
   REQUIRE(c.SetInput(0, b).ok());
   REQUIRE(c.SetInput(1, {b, 1}).ok());
-  CHECK(Describe(graph.ToString()) ==
+  CHECK(TextOf(graph.ToString()) ==
         Lines{"a = Const()", "b = Const()", "c = AddV2(b, b:1)", "d = Neg(c)"});
   REQUIRE(b.SetName("e").ok());
   REQUIRE(c.SetName("f").ok());
-  CHECK(Describe(graph.ToString()) ==
+  CHECK(TextOf(graph.ToString()) ==
         Lines{"a = Const()", "d = Neg(f)", "e = Const()", "f = AddV2(e, e:1)"});
 }
 
@@ -455,7 +455,7 @@ TEST_CASE("An edited input refers to a node with an unusual name") {
   REQUIRE(n.AddInput(graph.FindNode("b:2")).ok());
   REQUIRE(n.AddInput({graph.FindNode("b:2"), 1}).ok());
   Graph written = Graph::Parse(graph.ToString()).value();
-  CHECK(Describe(written.FindNode("n")) == "n = Y(^a, b:2, b:2:1)");
+  CHECK(TextOf(written.FindNode("n")) == "n = Y(^a, b:2, b:2:1)");
   CHECK(written.FindNode("n").num_controls() == 0);
   CHECK(written.status().ok());
 }
@@ -520,4 +520,4 @@ TEST_CASE("Inputs of a large graph are resolved in batches") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::graph_test

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/build_graph.h"
 
-namespace tfplug {
+namespace tfplug::large_graph_test {
 namespace {
 
 constexpr int kChains = 400;
@@ -57,7 +57,7 @@ TEST_CASE("An attribute is set on every node without reading an edge") {
           std::string(4096, node.op()[0]));
   }
   CHECK(seen == kNodes);
-  CHECK(Describe(after) == Describe(bytes));
+  CHECK(TextOf(after) == TextOf(bytes));
 }
 
 // Fuses the chain that ends with `relu` into one node.
@@ -82,7 +82,7 @@ void CheckFused(Graph& graph) {
     }
   }
   std::sort(expected.begin(), expected.end());
-  CHECK(Describe(graph.ToString()) == expected);
+  CHECK(TextOf(graph.ToString()) == expected);
 }
 
 TEST_CASE("Nodes are removed during iteration") {
@@ -147,4 +147,4 @@ TEST_CASE("Iteration over an op visits nodes that it adds") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::large_graph_test

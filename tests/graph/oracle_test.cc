@@ -6,7 +6,7 @@
 #include "doctest/doctest.h"
 #include "graph/graph_oracle.h"
 
-namespace tfplug::testing {
+namespace tfplug::testing::oracle_test {
 namespace {
 
 // Every other name ends with a digit; such names are parsed by other code.
@@ -186,4 +186,4 @@ TEST_CASE("random changes of bytes") {
 }
 
 }  // namespace
-}  // namespace tfplug::testing
+}  // namespace tfplug::testing::oracle_test

@@ -10,7 +10,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::pass_context_test {
 namespace {
 
 using testing::LeakCheckedFake;
@@ -226,4 +226,4 @@ TEST_CASE("a missing TensorFlow function results in UNIMPLEMENTED") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::pass_context_test

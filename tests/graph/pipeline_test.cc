@@ -116,7 +116,7 @@ TEST_CASE("passes run in order on one graph; ABORTED means unchanged") {
   CHECK(order == "1212");
   CHECK(outcome.runs[0].ok());
   CHECK(absl::IsAborted(outcome.runs[1]));
-  CHECK(Describe(outcome.graph) ==
+  CHECK(TextOf(outcome.graph) ==
         Lines{"a = Const()", "b = Sign(a)", "c = Abs(b)"});
 }
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/build_graph.h"
 
-namespace tfplug {
+namespace tfplug::wide_node_test {
 namespace {
 
 constexpr int kMany = 200000;
@@ -83,7 +83,7 @@ TEST_CASE("Every edit of the inputs of a wide node") {
   CHECK(wide.input(777) == Output(x[777], 1));
   const Graph written = Graph::Parse(graph.ToString()).value();
   CHECK(written.FindNode("wide").num_inputs() == kMany / 2);
-  CHECK(Describe(written.FindNode("wide")) == Describe(wide));
+  CHECK(TextOf(written.FindNode("wide")) == TextOf(wide));
 }
 
 TEST_CASE("Every edit of the control inputs of a wide node") {
@@ -138,7 +138,7 @@ TEST_CASE("Uses of a node by many nodes, and by many inputs of one node") {
   CHECK(hub.num_uses() == 0);
   CHECK(next.num_uses() == 3 * kMany);
   REQUIRE(graph.RemoveNode(hub).ok());
-  CHECK(Describe(graph.FindNode("u9")) == "u9 = Neg(next, ^next)");
+  CHECK(TextOf(graph.FindNode("u9")) == "u9 = Neg(next, ^next)");
 }
 
 TEST_CASE("A control edge to a wide node from a node with many uses") {
@@ -255,8 +255,8 @@ TEST_CASE("Random edits of one node's inputs") {
         }
       }
     }
-    CHECK(Describe(Graph::Parse(graph.ToString())->FindNode("wide")) ==
-          Describe(wide));
+    CHECK(TextOf(Graph::Parse(graph.ToString())->FindNode("wide")) ==
+          TextOf(wide));
   }
 }
 
@@ -300,4 +300,4 @@ TEST_CASE("Data inputs after control inputs keep their places until edited") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::wide_node_test

@@ -7,7 +7,7 @@
 #include "doctest/doctest.h"
 #include "graph/graph_oracle.h"
 
-namespace tfplug::testing {
+namespace tfplug::testing::wire_forms_test {
 namespace {
 
 // Returns a string with the NUL bytes of a literal.
@@ -159,4 +159,4 @@ TEST_CASE("random graphs, valid and invalid") {
 }
 
 }  // namespace
-}  // namespace tfplug::testing
+}  // namespace tfplug::testing::wire_forms_test

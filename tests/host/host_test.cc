@@ -12,6 +12,7 @@
 #include "tfplug/testing/internal/random_views.h"
 
 // The results of reference.h decide.
+namespace host_test {
 namespace {
 
 using tfplug::DataType;
@@ -355,3 +356,4 @@ TEST_CASE("Reduce of no elements, and maxima with NaN") {
 }
 
 }  // namespace
+}  // namespace host_test

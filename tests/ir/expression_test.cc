@@ -12,6 +12,7 @@
 #include "tfplug/ir/value.h"
 #include "tfplug/primitives/reference.h"
 
+namespace expression_test {
 namespace {
 
 using tfplug::DataType;
@@ -199,3 +200,4 @@ TEST_CASE("comparisons, NaN and selection") {
 }
 
 }  // namespace
+}  // namespace expression_test

@@ -8,6 +8,7 @@
 
 #include "tfplug/testing/internal/random_views.h"
 
+namespace loops_test {
 namespace {
 
 using tfplug::Operand;
@@ -108,3 +109,4 @@ TEST_CASE("random operands keep their elements") {
 }
 
 }  // namespace
+}  // namespace loops_test

@@ -13,7 +13,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::async_kernel_test {
 namespace {
 
 using capi::TF_OpKernelContext;
@@ -274,4 +274,4 @@ TEST_CASE("releases that are not examined: TensorFlow's thread waits") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::async_kernel_test

@@ -8,7 +8,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::kernel_construction_test {
 namespace {
 
 using testing::LeakCheckedFake;
@@ -190,4 +190,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::kernel_construction_test

@@ -13,7 +13,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::kernel_context_test {
 namespace {
 
 using capi::TF_OpKernelContext;
@@ -447,4 +447,4 @@ TEST_CASE("a kernel whose construction failed is destroyed and does not run") {
 #endif
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::kernel_context_test

@@ -13,6 +13,7 @@
 
 #include "minimal_device.h"
 
+namespace tfplug::kernel_test {
 namespace {
 
 using ComputeFunction = std::function<absl::Status(tfplug::KernelContext&)>;
@@ -64,7 +65,6 @@ TFPLUG_REGISTER_KERNEL(Scripted, tfplug::KernelDef("Scripted"));
 TFPLUG_REGISTER_KERNEL(
     Increment, tfplug::KernelDef("Increment").TypeConstraint<float>("T"));
 
-namespace tfplug {
 namespace {
 
 using testing::FakeKernel;
@@ -367,4 +367,4 @@ TEST_CASE_FIXTURE(KernelFixture,
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::kernel_test

@@ -9,7 +9,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::op_def_test {
 namespace {
 
 using testing::LeakCheckedFake;
@@ -277,4 +277,4 @@ TEST_CASE("a failed registration is logged and leaks nothing") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::op_def_test

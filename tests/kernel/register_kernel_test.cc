@@ -12,7 +12,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::register_kernel_test {
 namespace {
 
 using testing::LeakCheckedFake;
@@ -291,4 +291,4 @@ TEST_CASE("a name with a NUL byte is rejected") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::register_kernel_test

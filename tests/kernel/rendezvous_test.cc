@@ -12,7 +12,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::rendezvous_test {
 namespace {
 
 using capi::TF_OpKernelContext;
@@ -216,4 +216,4 @@ TEST_CASE("a run without a rendezvous, and a release without one") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::rendezvous_test

@@ -13,7 +13,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::tensor_test {
 namespace {
 
 using testing::LeakCheckedFake;
@@ -248,4 +248,4 @@ TEST_CASE("strings are read and written by TensorFlow's functions") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::tensor_test

@@ -13,7 +13,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::variables_test {
 namespace {
 
 using capi::TF_OpKernelContext;
@@ -334,4 +334,4 @@ TEST_CASE("every error for a missing C function names it") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::variables_test

@@ -13,6 +13,7 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/primitives/reference_backend.h"
 
+namespace register_test {
 namespace {
 
 using tfplug::testing::FakeKernel;
@@ -106,3 +107,4 @@ TEST_CASE("a primitive that fails fails its op, and the next one works") {
 }
 
 }  // namespace
+}  // namespace register_test

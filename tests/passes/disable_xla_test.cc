@@ -9,7 +9,7 @@
 
 #include "graph/build_graph.h"
 
-namespace tfplug {
+namespace tfplug::disable_xla_test {
 namespace {
 
 Node AddCall(Graph& graph, const std::string& name, const std::string& op,
@@ -70,4 +70,4 @@ TEST_CASE("disable_xla is a default pass that a setting turns off") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::disable_xla_test

@@ -15,7 +15,7 @@
 #include "fusion_graph.h"
 #include "tfplug/passes/default_passes.h"
 
-namespace tfplug {
+namespace tfplug::fuse_elementwise_test {
 namespace {
 
 TEST_CASE("a chain becomes one op, whose result is the same") {
@@ -487,4 +487,4 @@ TEST_CASE("the pass is among the default passes") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::fuse_elementwise_test

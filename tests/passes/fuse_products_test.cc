@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion_graph.h"
 
-namespace tfplug {
+namespace tfplug::fuse_products_test {
 namespace {
 
 TEST_CASE("a product and the ops after it become one op") {
@@ -195,4 +195,4 @@ TEST_CASE("a reduction wins over a product") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::fuse_products_test

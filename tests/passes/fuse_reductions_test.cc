@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "fusion_graph.h"
 
-namespace tfplug {
+namespace tfplug::fuse_reductions_test {
 namespace {
 
 TEST_CASE("a reduction computes its input") {
@@ -300,4 +300,4 @@ TEST_CASE("a reduction and the ops after it keep control edges and the shape") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::fuse_reductions_test

@@ -6,7 +6,7 @@
 
 #include "passes/passes_fixture.h"
 
-namespace tfplug {
+namespace tfplug::fusion_test {
 namespace {
 
 using Fixture = PassesFixture;
@@ -171,4 +171,4 @@ TEST_CASE_FIXTURE(Fixture, "a batch normalization is fused for inference") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::fusion_test

@@ -11,7 +11,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::keep_conditions_on_host_test {
 namespace {
 
 constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:SIM:0";
@@ -126,4 +126,4 @@ TEST_CASE("the pass is among the default passes, except in 2.17") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::keep_conditions_on_host_test

@@ -12,7 +12,7 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/testing/graph_host.h"
 
-namespace tfplug {
+namespace tfplug::keep_to_own_kernels_test {
 namespace {
 
 constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:SIM:0";
@@ -274,4 +274,4 @@ TEST_CASE("the pass is among the default passes") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::keep_to_own_kernels_test

@@ -12,7 +12,7 @@
 
 #include "graph/build_graph.h"
 
-namespace tfplug {
+namespace tfplug::lower_variable_updates_test {
 namespace {
 
 // TensorFlow without and with the functions that update variables.
@@ -63,11 +63,11 @@ TEST_CASE("an update becomes a read, a sum and an assignment") {
   node.SetAttr("_class", std::vector<std::string>{"loc:@v"});
   Add(graph, "after", "NoOp", {"^sub"});
   Run(graph);
-  CHECK(Describe(graph) == Lines{"after = NoOp(^sub)", "before = NoOp()",
-                                 "sub = AssignVariableOp(v, sub/sub, ^before)",
-                                 "sub/read = ReadVariableOp(v, ^before, ^x)",
-                                 "sub/sub = Sub(sub/read, x:1)",
-                                 "v = VarHandleOp()", "x = Const()"});
+  CHECK(TextOf(graph) == Lines{"after = NoOp(^sub)", "before = NoOp()",
+                               "sub = AssignVariableOp(v, sub/sub, ^before)",
+                               "sub/read = ReadVariableOp(v, ^before, ^x)",
+                               "sub/sub = Sub(sub/read, x:1)",
+                               "v = VarHandleOp()", "x = Const()"});
   CHECK(node.GetAttr<bool>("validate_shape").value());
   CHECK(node.GetAttr<DataType>("dtype").value() == DataType::kFloat);
   const Node read = graph.FindNode("sub/read");
@@ -103,7 +103,7 @@ TEST_CASE("an update of slices becomes a read, a scatter and an assignment") {
                    {"v", "i", "x:1", "^before"});
     Run(graph);
     const std::string math = std::string("TensorScatter") + how;
-    CHECK(Describe(graph) ==
+    CHECK(TextOf(graph) ==
           Lines{"before = NoOp()", "i = Const()",
                 "s = AssignVariableOp(v, s/scatter, ^before)",
                 "s/index = ExpandDims(i, s/last_dim)", "s/last_dim = Const(^i)",
@@ -136,7 +136,7 @@ TEST_CASE("a gather of a variable becomes a read and a gather") {
   node.SetAttr("validate_indices", true);
   AddIndexed(graph, "list", "ResourceGather", {"v", "i"}, DataType::kVariant);
   Run(graph);
-  CHECK(Describe(graph) ==
+  CHECK(TextOf(graph) ==
         Lines{"before = NoOp()", "g = GatherV2(g/read, i:1, g/axis, ^before)",
               "g/axis = Const(^i)", "g/read = ReadVariableOp(v, ^before, ^i)",
               "i = Const()", "list = ResourceGather(v, i)",
@@ -159,7 +159,7 @@ TEST_CASE("a gather with negative batch_dims is left alone") {
   AddIndexed(graph, "g", "ResourceGather", {"v", "i"})
       .SetAttr("batch_dims", int64_t{-1});
   Run(graph);
-  CHECK(Describe(graph) ==
+  CHECK(TextOf(graph) ==
         Lines{"g = ResourceGather(v, i)", "i = Const()", "v = VarHandleOp()"});
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("updates of slices and of the whole variable are ordered") {
   REQUIRE(some.AddControl(whole).ok());
   Run(graph);
   CHECK(graph.TopologicalOrder().ok());
-  CHECK(Describe(graph.FindNode("some/read")) ==
+  CHECK(TextOf(graph.FindNode("some/read")) ==
         "some/read = ReadVariableOp(v, ^i, ^whole, ^x)");
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("added nodes do not take a name that is already used") {
   Add(graph, "a/read", "Const");
   AddUpdate(graph, "a", "AssignAddVariableOp", {"v", "a/read"});
   Run(graph);
-  CHECK(Describe(graph) ==
+  CHECK(TextOf(graph) ==
         Lines{"a = AssignVariableOp(v, a/add)",
               "a/add = AddV2(a/read_1, a/read)", "a/read = Const()",
               "a/read_1 = ReadVariableOp(v, ^a/read)", "v = VarHandleOp()"});
@@ -231,15 +231,15 @@ TEST_CASE("unordered updates of one variable become ordered") {
   AddUpdate(graph, "b", "AssignSubVariableOp", {"same", "x"});
   AddUpdate(graph, "c", "AssignAddVariableOp", {"other", "x"});
   Run(graph);
-  const bool a_first = Describe(graph.FindNode("b/read")) ==
+  const bool a_first = TextOf(graph.FindNode("b/read")) ==
                        "b/read = ReadVariableOp(same, ^a, ^x)";
-  CHECK(Describe(graph.FindNode("a/read")) ==
+  CHECK(TextOf(graph.FindNode("a/read")) ==
         std::string(a_first ? "a/read = ReadVariableOp(v, ^x)"
                             : "a/read = ReadVariableOp(v, ^b, ^x)"));
-  CHECK(Describe(graph.FindNode("b/read")) ==
+  CHECK(TextOf(graph.FindNode("b/read")) ==
         std::string(a_first ? "b/read = ReadVariableOp(same, ^a, ^x)"
                             : "b/read = ReadVariableOp(same, ^x)"));
-  CHECK(Describe(graph.FindNode("c/read")) ==
+  CHECK(TextOf(graph.FindNode("c/read")) ==
         "c/read = ReadVariableOp(other, ^x)");
   CHECK(graph.TopologicalOrder().ok());
 }
@@ -256,9 +256,9 @@ TEST_CASE("an existing order is kept") {
   REQUIRE(late.AddControl(early).ok());
   Run(graph);
   CHECK(graph.TopologicalOrder().ok());
-  CHECK(Describe(graph.FindNode("early/read")) ==
+  CHECK(TextOf(graph.FindNode("early/read")) ==
         "early/read = ReadVariableOp(v, ^x)");
-  CHECK(Describe(graph.FindNode("late/read")) ==
+  CHECK(TextOf(graph.FindNode("late/read")) ==
         "late/read = ReadVariableOp(v, ^early, ^x)");
 }
 
@@ -275,13 +275,13 @@ TEST_CASE("no edge is added between the branches of a condition") {
   AddUpdate(graph, "no_too", "AssignAddVariableOp", {"v", "x", "^pivot"});
   AddUpdate(graph, "always", "AssignAddVariableOp", {"v", "x"});
   Run(graph);
-  CHECK(Describe(graph.FindNode("no/read")) ==
+  CHECK(TextOf(graph.FindNode("no/read")) ==
         "no/read = ReadVariableOp(switch, ^x)");
-  CHECK(Describe(graph.FindNode("yes/read")) ==
+  CHECK(TextOf(graph.FindNode("yes/read")) ==
         "yes/read = ReadVariableOp(switch:1, ^x)");
-  CHECK(Describe(graph.FindNode("no_too/read")) ==
+  CHECK(TextOf(graph.FindNode("no_too/read")) ==
         "no_too/read = ReadVariableOp(v, ^pivot, ^x)");
-  CHECK(Describe(graph.FindNode("always/read")) ==
+  CHECK(TextOf(graph.FindNode("always/read")) ==
         "always/read = ReadVariableOp(v, ^x)");
 }
 
@@ -387,4 +387,4 @@ TEST_CASE("the device type is read from a device name") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::lower_variable_updates_test

@@ -9,7 +9,7 @@
 
 #include "passes/passes_fixture.h"
 
-namespace tfplug {
+namespace tfplug::passes_test {
 namespace {
 
 using Fixture = PassesFixture;
@@ -279,4 +279,4 @@ TEST_CASE("a cast is lossless if the new type holds every value") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::passes_test

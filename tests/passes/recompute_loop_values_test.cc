@@ -10,7 +10,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::recompute_loop_values_test {
 namespace {
 
 constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:SIM:0";
@@ -179,4 +179,4 @@ TEST_CASE("lists that are kept") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::recompute_loop_values_test

@@ -11,7 +11,7 @@
 #include "leak_checked_fake.h"
 #include "tfplug/testing/graph_host.h"
 
-namespace tfplug {
+namespace tfplug::registration_test {
 namespace {
 
 using testing::GraphHost;
@@ -163,4 +163,4 @@ TEST_CASE("2.5 calls optimize_func without an item") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::registration_test

@@ -11,7 +11,7 @@
 #include "graph/build_graph.h"
 #include "tfplug/testing/fake_tensorflow.h"
 
-namespace tfplug {
+namespace tfplug::report_fallback_test {
 namespace {
 
 constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:0";
@@ -51,7 +51,7 @@ TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
   AddNode("c", "Relu", DataType::kInt8);
   AddNode("d", "Relu", DataType::kFloat);
   AddNode("e", "Erfinv", DataType::kDouble);
-  const auto before = Describe(graph);
+  const auto before = TextOf(graph);
   CHECK(Lines() ==
         std::vector<std::string>{
             "Erfinv (T=float) runs on the CPU: this library has no kernel for "
@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
             "Erfinv (T=double) runs on the CPU: this library has no kernel for "
             "it on SIM (node 'e')"});
   CHECK(Lines().empty());
-  CHECK(Describe(graph) == before);
+  CHECK(TextOf(graph) == before);
 }
 
 TEST_CASE_FIXTURE(Fixture, "nodes on the device and bookkeeping are ignored") {
@@ -88,4 +88,4 @@ TEST_CASE("the environment variable enables the report") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::report_fallback_test

@@ -12,7 +12,7 @@
 
 // Tests the rules for transformers: the forms that they match, and graphs that
 // differ in one point, which they must not change.
-namespace tfplug {
+namespace tfplug::transformer_test {
 namespace {
 
 struct Fixture : PassesFixture {
@@ -440,4 +440,4 @@ TFPLUG_REGISTER_KERNEL(
     NoKernel, KernelDef("Transpose").TypeConstraint<float>("T").Device("SIM"));
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::transformer_test

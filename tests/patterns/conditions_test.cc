@@ -16,6 +16,7 @@
 // Tests conditions on attributes, on alternatives and on constants.
 using namespace tfplug;  // Must not make abi::__cxa_demangle ambiguous.
 
+namespace conditions_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -200,3 +201,4 @@ TEST_CASE_FIXTURE(ConstFixture, "a predicate of a constant") {
 }
 
 }  // namespace
+}  // namespace conditions_test

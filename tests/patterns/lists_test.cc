@@ -12,7 +12,7 @@
 
 // Tests patterns that match any number of inputs (Each) or of nodes in a row
 // (Repeated).
-namespace tfplug {
+namespace tfplug::lists_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -324,4 +324,4 @@ TEST_CASE_FIXTURE(Fixture, "malformed lists and chains") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::lists_test

@@ -14,7 +14,7 @@
 
 // Tests new nodes: ops that are given by their names, and attributes that
 // follow from the inputs.
-namespace tfplug {
+namespace tfplug::new_nodes_test {
 namespace {
 
 using Fixture = NewOpsFixture;
@@ -182,4 +182,4 @@ TEST_CASE_FIXTURE(Fixture, "a constant in place of the root") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::new_nodes_test

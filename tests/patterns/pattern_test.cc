@@ -10,7 +10,7 @@
 
 // Tests which nodes patterns match. The rules replace each match by a Neg of
 // the first value, or explain why they do not.
-namespace tfplug {
+namespace tfplug::pattern_test {
 namespace {
 
 Rules Negate(const Pattern& root, const Pattern& x) {
@@ -266,4 +266,4 @@ TEST_CASE_FIXTURE(RulesFixture, "malformed patterns and rules") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::pattern_test

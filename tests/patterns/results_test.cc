@@ -11,7 +11,7 @@
 #include "patterns/rules_fixture.h"
 
 // Tests rules that replace several outputs.
-namespace tfplug {
+namespace tfplug::results_test {
 namespace {
 
 using Fixture = NewOpsFixture;
@@ -366,4 +366,4 @@ TEST_CASE_FIXTURE(SiblingsFixture, "a result that is not connected") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::results_test

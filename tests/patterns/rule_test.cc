@@ -11,7 +11,7 @@
 #include "patterns/rules_fixture.h"
 
 // Tests the parts of replacements: new nodes, constants, attributes.
-namespace tfplug {
+namespace tfplug::rule_test {
 namespace {
 
 class NoKernel : public Kernel {
@@ -246,4 +246,4 @@ TEST_CASE_FIXTURE(RulesFixture,
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::rule_test

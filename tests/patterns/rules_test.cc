@@ -9,7 +9,7 @@
 #include "patterns/rules_fixture.h"
 
 // Tests how the engine replaces a match, and when it does not.
-namespace tfplug {
+namespace tfplug::rules_test {
 namespace {
 
 // A rule for relu(bias(matmul(x, w), b)). The fixture has a graph that matches.
@@ -391,4 +391,4 @@ TEST_CASE_FIXTURE(Fixture, "a rule's result is matched by the next rule") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::rules_test

@@ -10,6 +10,7 @@
 
 #include "tfplug/testing/internal/random_views.h"
 
+namespace backend_test {
 namespace {
 
 using tfplug::DataType;
@@ -222,3 +223,4 @@ TEST_CASE("primitives with one signature reach the hook of their name") {
 }
 
 }  // namespace
+}  // namespace backend_test

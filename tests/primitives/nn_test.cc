@@ -11,6 +11,7 @@
 #include "tfplug/testing/internal/random_views.h"
 
 // The composed primitives for neural networks against sums over all elements.
+namespace nn_test {
 namespace {
 
 using tfplug::BatchNormalization;
@@ -486,3 +487,4 @@ TEST_CASE_TEMPLATE("CrossEntropy", Label, float, int32_t) {
 }
 
 }  // namespace
+}  // namespace nn_test

@@ -10,6 +10,7 @@
 #include "tfplug/ir/value.h"
 #include "tfplug/testing/internal/random_views.h"
 
+namespace reference_test {
 namespace {
 
 using tfplug::DataType;
@@ -211,3 +212,4 @@ TEST_CASE("operands that do not match the expression are an error") {
 }
 
 }  // namespace
+}  // namespace reference_test

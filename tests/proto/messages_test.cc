@@ -8,7 +8,7 @@
 #include "tfplug/proto/graph.pb.h"
 #include "tfplug/proto/op_performance_data.pb.h"
 
-namespace tfplug {
+namespace tfplug::messages_test {
 namespace {
 
 TEST_CASE("messages are in tfplug's package") {
@@ -35,4 +35,4 @@ TEST_CASE("field numbers are TensorFlow's") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::messages_test

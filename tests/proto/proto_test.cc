@@ -12,7 +12,7 @@
 #include "tfplug/testing/fake_tensorflow.h"
 #include "tfplug/testing/graph_host.h"
 
-namespace tfplug {
+namespace tfplug::proto_test {
 namespace {
 
 using absl::StatusCode;
@@ -241,4 +241,4 @@ TEST_CASE("failures name the pass and leave the graph unchanged") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::proto_test

@@ -17,7 +17,7 @@
 #include "tfplug/proto/op_performance_data.pb.h"
 #include "tfplug/proto/tensor.pb.h"
 
-namespace tfplug {
+namespace tfplug::readers_test {
 namespace {
 
 using Random = std::minstd_rand;
@@ -225,4 +225,4 @@ TEST_CASE("a Constant is read as protobuf reads a TensorProto") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::readers_test

@@ -14,6 +14,7 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
+namespace backend_conformance_test {
 namespace {
 
 using tfplug::testing::BackendConformanceOptions;
@@ -263,3 +264,4 @@ TEST_CASE("hardware without denormal numbers") {
 }
 
 }  // namespace
+}  // namespace backend_conformance_test

@@ -9,6 +9,7 @@
 #include "minimal_device.h"
 #include "queue_device.h"
 
+namespace conformance_test {
 namespace {
 
 using queue::Mistake;
@@ -88,3 +89,4 @@ TEST_CASE("steps that no wait orders are a race") {
 }
 
 }  // namespace
+}  // namespace conformance_test

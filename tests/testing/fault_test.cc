@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace tfplug::testing {
+namespace tfplug::testing::fault_test {
 namespace {
 
 // Makes two calls that can fail, of different functions. If the second fails
@@ -97,4 +97,4 @@ TEST_CASE("TryEachFault finds a hidden failure and a leak") {
 }
 
 }  // namespace
-}  // namespace tfplug::testing
+}  // namespace tfplug::testing::fault_test

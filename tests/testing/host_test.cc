@@ -12,7 +12,7 @@
 
 // Tests that Host finds mistakes of a plug-in. Each case is a correct plug-in
 // with one mistake added.
-namespace tfplug {
+namespace tfplug::host_test {
 namespace {
 
 using testing::Host;
@@ -234,4 +234,4 @@ TEST_CASE("ScopedFakeTensorFlow restores the previous functions") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::host_test

@@ -14,7 +14,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug {
+namespace tfplug::kernel_run_test {
 namespace {
 
 std::function<absl::Status(KernelContext&)> on_compute;
@@ -183,4 +183,4 @@ TEST_CASE("the memory is exhausted after some allocations") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::kernel_run_test

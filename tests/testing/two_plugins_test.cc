@@ -13,7 +13,7 @@
 // Loads two plug-ins that have the same classes and were compiled without
 // tfplug's flags, at the paths $TFPLUG_TEST_TWIN_1 and $TFPLUG_TEST_TWIN_2.
 // Without hidden symbols, the dynamic linker would merge their variables.
-namespace tfplug {
+namespace tfplug::two_plugins_test {
 namespace {
 
 using testing::FakeKernel;
@@ -105,4 +105,4 @@ TEST_CASE("two plug-ins with the same classes, without our compiler flags") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::two_plugins_test

@@ -93,6 +93,7 @@ pkg-config pkg-config plugin
 dpkg-source dpkg-dev plugin
 eigen3/Eigen/Core libeigen3-dev plugin
 python python3-venv plugin
+ccache ccache test
 clang++ clang test
 clang-tidy clang-tidy test
 valgrind valgrind test
@@ -437,16 +438,22 @@ set_up() {
       export PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
   done
   export MESON=$TFPLUG_VENV/bin/meson
+  # Compilers' results are shared by all clones of the project.
+  export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$TFPLUG_ROOT} CCACHE_NOHASHDIR=1
 }
 
 # configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, or sets it
 # up again if it was set up with other arguments, another compiler or another
-# Abseil. Omits debug information, which would take a third of the compile time.
+# Abseil. Omits debug information, which would take a third of the compile time, and
+# uses ccache if it is installed.
 configure() {
-  local directory=$1 stamp=$1/tfplug-arguments
+  local directory=$1 stamp=$1/tfplug-arguments CXX=${CXX:-}
   shift
+  if [ -n "$CXX" ] && command -v ccache >/dev/null; then
+    export CXX="ccache $CXX"
+  fi
   set -- -Ddebug=false "$@"
-  local arguments="$* CXX=${CXX:-} ${PKG_CONFIG_PATH:-}"
+  local arguments="$* CXX=$CXX ${PKG_CONFIG_PATH:-}"
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$arguments" ]; then
     return
   fi

@@ -33,7 +33,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   Free(memory);
 }
 
-namespace tfplug::internal {
+namespace tfplug::internal::construct_test {
 namespace {
 
 enum Fault { kNone, kThrows, kInitFails, kInitThrows };
@@ -110,4 +110,4 @@ TEST_CASE("the default constructor is used if there is no other") {
 }
 
 }  // namespace
-}  // namespace tfplug::internal
+}  // namespace tfplug::internal::construct_test

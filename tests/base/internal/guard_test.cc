@@ -20,7 +20,7 @@
 
 // Tests that however a hook fails, TensorFlow receives a status or the failure
 // value of the slot, nothing leaks, and the next call works.
-namespace tfplug {
+namespace tfplug::guard_test {
 namespace {
 
 using recording::Fault;
@@ -341,4 +341,4 @@ TEST_CASE("OK overwrites an earlier error") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::guard_test

@@ -12,7 +12,7 @@
 
 // Loads one plug-in into fakes of every release of TensorFlow, and of releases
 // with struct sizes that no release has.
-namespace tfplug {
+namespace tfplug::struct_copy_test {
 namespace {
 
 using testing::HostOptions;
@@ -209,4 +209,4 @@ TEST_CASE("a device struct that is too small is rejected, and nothing leaks") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::struct_copy_test

@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 
-namespace tfplug::internal {
+namespace tfplug::internal::tensor_size_test {
 namespace {
 
 TEST_CASE("CheckedSize: counts elements and bytes") {
@@ -71,4 +71,4 @@ TEST_CASE("CheckedSize: rejects types without a fixed size") {
 }
 
 }  // namespace
-}  // namespace tfplug::internal
+}  // namespace tfplug::internal::tensor_size_test

@@ -11,7 +11,7 @@
 
 #include "minimal_device.h"
 
-namespace tfplug {
+namespace tfplug::tensorflow_test {
 namespace {
 
 // Returns the text that `function` writes to standard error.
@@ -105,4 +105,4 @@ TEST_CASE("InternString keeps one copy of each string") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::tensorflow_test

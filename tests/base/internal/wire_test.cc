@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tfplug::internal {
+namespace tfplug::internal::wire_test {
 namespace {
 
 // Returns `depth` nested groups of field 1.
@@ -116,4 +116,4 @@ TEST_CASE("WireReader: reads fields up to the first malformed one") {
 }
 
 }  // namespace
-}  // namespace tfplug::internal
+}  // namespace tfplug::internal::wire_test

@@ -13,7 +13,7 @@
 
 // Tests that tfplug orders the copies of constants, which TensorFlow does not
 // make wait for kernels, and no other copies.
-namespace tfplug {
+namespace tfplug::upload_order_test {
 namespace {
 
 using minimal::Trace;
@@ -201,4 +201,4 @@ TEST_CASE_FIXTURE(Uploads,
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::upload_order_test

@@ -13,7 +13,7 @@
 #include "tfplug/host/internal/code.h"
 #include "tfplug/ir/value.h"
 
-namespace tfplug {
+namespace tfplug::chain_test {
 namespace {
 
 constexpr DataType kType = DataType::kFloat;
@@ -168,4 +168,4 @@ TEST_CASE("a chain that reads and writes memory is computed at once") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::chain_test

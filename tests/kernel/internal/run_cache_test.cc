@@ -7,7 +7,7 @@
 
 #include "leak_checked_fake.h"
 
-namespace tfplug::kernel_internal {
+namespace tfplug::kernel_internal::run_cache_test {
 namespace {
 
 // Thread sanitizer reports a race here if the holders are not ordered.
@@ -54,4 +54,4 @@ TEST_CASE("a bit for each of the first 64 outputs") {
 }
 
 }  // namespace
-}  // namespace tfplug::kernel_internal
+}  // namespace tfplug::kernel_internal::run_cache_test

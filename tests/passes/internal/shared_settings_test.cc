@@ -9,7 +9,7 @@
 #include "leak_checked_fake.h"
 #include "tfplug/graph_pass.h"
 
-namespace tfplug {
+namespace tfplug::shared_settings_test {
 namespace {
 
 using passes_internal::MergeSettings;
@@ -138,4 +138,4 @@ TEST_CASE("a library answers the question of another one") {
 }
 
 }  // namespace
-}  // namespace tfplug
+}  // namespace tfplug::shared_settings_test

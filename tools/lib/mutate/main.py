@@ -83,14 +83,14 @@ def included(path, seen):
 
 
 def unit_tests(args, headers):
-    """Yields (program, environment) of the unit tests that include a header."""
+    """Yields (program, source, environment) of the unit tests that include a header."""
     paths = {header.path for header in headers}
     for test in json.loads(output(args.meson, "introspect", "--tests", args.build)):
         program = os.path.relpath(test["cmd"][0], args.build)
         source = ROOT / "tests" / f"{test['name']}.cc"
         if source.exists() and included(source, set()) & paths and (
                 not args.test or any(word in test["name"] for word in args.test)):
-            yield program, test["env"]
+            yield program, source, test["env"]
 
 
 def limit_memory():
@@ -98,21 +98,24 @@ def limit_memory():
 
 
 class Test:
-    """A test program that is compiled with mutants."""
+    """A test that is compiled with mutants, without the others of its program."""
 
-    def __init__(self, build, program, environment, work):
-        self.build, self.program = build, program
+    def __init__(self, build, program, source, environment, work):
+        self.build = build
+        self.name = str(source.relative_to(ROOT / "tests").with_suffix(""))
         self.environment = {**os.environ, **environment}
         commands = output("ninja", "-C", build, "-t", "commands",
                           program).splitlines()
-        self.made = work / program.replace("/", "_")
-        compile_line = next(c for c in commands
-                            if re.search(rf"-o {program}\.p/\w+_test\.cc\.o ", c))
-        name = re.search(r"-o (\S+\.o)", compile_line)[1]
-        replaced = {name: f"{self.made}.o", program: str(self.made)}
-        self.compile, self.link = (
-            [replaced.get(word, word) for word in shlex.split(line)]
-            for line in (compile_line, commands[-1]))
+        self.made = work / self.name.replace("/", "_")
+        tests = re.compile(rf"{program}\.p/(?:\w+_test|meson-generated_\S+)\.cc\.o$")
+        compile_line = next(c for c in commands for word in c.split(" -o ")[1:]
+                            if tests.match(word.split()[0]))
+        self.compile, link = map(shlex.split, (compile_line, commands[-1]))
+        self.compile[self.compile.index("-o") + 1] = f"{self.made}.o"
+        self.compile[self.compile.index("-c") + 1] = str(source)
+        self.link = [word for word in link if not tests.match(word)]
+        self.link[self.link.index(program)] = str(self.made)
+        self.link.append(f"{self.made}.o")
         # Sanitizers reserve a large part of the address space.
         self.is_sanitized = "-fsanitize=" in compile_line
         first = next(i for i, w in enumerate(self.compile) if w.startswith("-"))
@@ -200,13 +203,12 @@ def prepare(args, headers, work, pool):
     copies = Copies(headers, work / "include")
     count = max(m.number for h in headers for m in h.mutants)
     (work / "switch.h").write_text(SWITCH.replace("COUNT", str(count)))
-    tests = [Test(args.build, program, environment, work)
-             for program, environment in unit_tests(args, headers)]
+    tests = [Test(args.build, *test, work) for test in unit_tests(args, headers)]
 
     def make(test):
         problem = test.build_with(copies) or (
             "" if test.measure() else "it fails without a mutant")
-        print(f"{test.program}: " + (
+        print(f"{test.name}: " + (
             f"left out: {problem}" if problem else
             f"reaches {len(test.reached)} mutants in {test.seconds:.1f} s"),
             file=sys.stderr, flush=True)
