@@ -169,7 +169,7 @@ TEST_CASE("a transposed matrix and a value for each of its rows") {
     matrix.stride(1) = kRows;
     Operand column = Operand::Dense(y.data(), kType, {kRows});
     column.AddDim(columns, 0);
-    tfplug::HostMap(tfplug::internal::kGenericHostLoops, subtract,
+    tfplug::HostMap(tfplug::host_internal::kGenericHostLoops, subtract,
                     {matrix, column},
                     {Operand::Dense(out.data(), kType, {kRows, columns})});
     for (int64_t row = 0; row < kRows; ++row) {
