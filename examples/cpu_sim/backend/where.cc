@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/ir/scalar_code.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/op_kernels/read_back_kernel.h>
+#include <tfplug/op_kernels/device_then_read_kernel.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -56,7 +56,7 @@ void WriteCoordinates(const T* x, const Operand& view, int64_t* y,
 }
 
 // Where: one pass counts, another one writes.
-class Where final : public tfplug::ReadBackKernel {
+class Where final : public tfplug::DeviceThenReadKernel {
  public:
   absl::StatusOr<Operand> Begin(tfplug::OpRun& run) const override {
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor tensor, run.GetInput(0));

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/read_back_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -14,7 +14,7 @@ namespace tfplug {
 namespace op_kernels_internal {
 
 // CheckNumerics and CheckNumericsV2: fails if an element is infinite or NaN.
-class CheckNumericsKernel final : public ReadBackKernel {
+class CheckNumericsKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(message_,

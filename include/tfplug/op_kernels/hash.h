@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tfplug/op_kernels/host_kernel.h"
+#include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -85,7 +85,7 @@ class Fingerprint {
 };
 
 // The remainder of the fingerprint of each integer's decimal digits.
-class HashBucketKernel final : public HostKernel {
+class HashBucketKernel final : public HostTaskKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const int64_t buckets,

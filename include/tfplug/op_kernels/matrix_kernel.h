@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tfplug/op_kernels/elementwise.h"
-#include "tfplug/op_kernels/host_kernel.h"
+#include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/eigen_version.h"
 
 #pragma GCC visibility push(hidden)
@@ -36,7 +36,7 @@ struct MatrixSizes {
 // (whether batches are broadcast), Init, Shapes (of the outputs of one matrix)
 // and Run.
 template <class Op>
-class MatrixKernel final : public HostKernel {
+class MatrixKernel final : public HostTaskKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     return op_.Init(construction);

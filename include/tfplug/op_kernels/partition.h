@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/gather.h"
-#include "tfplug/op_kernels/read_back_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -29,7 +29,7 @@ inline absl::Status CheckPrefix(const Operand& data, const Operand& places) {
 
 // DynamicStitch and ParallelDynamicStitch: the rows of several tensors at the
 // indices of the result; of several rows with one index, the last one counts.
-class StitchKernel final : public ReadBackKernel {
+class StitchKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& /*construction*/) override {
     constexpr DataType kInt32 = DataType::kInt32, kInt64 = DataType::kInt64;
@@ -119,7 +119,7 @@ class StitchKernel final : public ReadBackKernel {
 };
 
 // DynamicPartition: the rows of each partition, in their order.
-class PartitionKernel final : public ReadBackKernel {
+class PartitionKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(count_,

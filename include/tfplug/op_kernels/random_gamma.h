@@ -10,8 +10,8 @@
 
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/late_host_kernel.h"
 #include "tfplug/op_kernels/philox.h"
+#include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -84,7 +84,7 @@ inline double GammaOf(double alpha, GammaNumbers numbers) {
 // StatelessRandomGammaV2, with a seed, and -V3, with a key and a counter. How
 // many random numbers a result takes is known only when it is accepted, so the
 // host computes them.
-class RandomGammaKernel final : public LateHostKernel {
+class RandomGammaKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());

@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/gather.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/read_back_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/scatter.h"
 
@@ -147,7 +147,7 @@ class SegmentReduction {
 };
 
 // The kernel of the ops without num_segments.
-class SegmentKernel final : public ReadBackKernel {
+class SegmentKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     return reduction_.Init(construction);

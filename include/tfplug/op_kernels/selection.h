@@ -13,7 +13,7 @@
 
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/late_host_kernel.h"
+#include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -25,7 +25,7 @@ namespace op_kernels_internal {
 
 // UniqueWithCounts: the different elements in the order of their first
 // occurrence, where each one is, and how often.
-class UniqueKernel final : public LateHostKernel {
+class UniqueKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(index_, construction.GetAttr<DataType>("out_idx"));
@@ -97,7 +97,7 @@ class UniqueKernel final : public LateHostKernel {
 
 // NonMaxSuppressionV2, V3 and V4: the boxes with the highest scores, without
 // those that overlap a selected box too much.
-class SuppressionKernel final : public LateHostKernel {
+class SuppressionKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());

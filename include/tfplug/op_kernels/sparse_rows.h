@@ -10,7 +10,7 @@
 
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/late_host_kernel.h"
+#include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -32,7 +32,7 @@ inline void CopyElement(const HostArray& source, int64_t from,
 // RaggedFillEmptyRows (value_rowids, values, nrows, default_value): the
 // elements in the order of their rows, with the default value in each row that
 // has none; which rows had none; and the new index of each element.
-class FillEmptyRowsKernel final : public LateHostKernel {
+class FillEmptyRowsKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
@@ -115,7 +115,7 @@ class FillEmptyRowsKernel final : public LateHostKernel {
 
 // The gradients of these: those of the values by reverse_index_map, and the sum
 // of the others for the default value.
-class FillEmptyRowsGradKernel final : public LateHostKernel {
+class FillEmptyRowsGradKernel final : public ReadThenHostKernel {
  public:
   absl::Status Compute(absl::Span<const HostArray> in,
                        HostOutputs& outputs) const override {
@@ -158,7 +158,7 @@ class FillEmptyRowsGradKernel final : public LateHostKernel {
 // SparseSliceGrad (backprop_val_grad, input_indices, input_start,
 // output_indices): the gradient of each element in the slice, 0 for the others.
 // Both lists of indices ascend.
-class SparseSliceGradKernel final : public LateHostKernel {
+class SparseSliceGradKernel final : public ReadThenHostKernel {
  public:
   bool IsInputOnHost(int i) const override { return i == 2; }
   absl::Status Compute(absl::Span<const HostArray> in,

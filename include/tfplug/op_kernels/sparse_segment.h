@@ -127,7 +127,7 @@ class SparseSegmentGradKernel final : public BackendKernel {
 
 // The ops with V2 return only the rows with an index, and these indices in
 // ascending order.
-class SparseSegmentGradV2Kernel final : public ReadBackKernel {
+class SparseSegmentGradV2Kernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(

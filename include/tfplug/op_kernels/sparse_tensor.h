@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/late_host_kernel.h"
+#include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -109,7 +109,7 @@ inline std::vector<int64_t> RowOrder(const int64_t* indices, int64_t count,
 }
 
 // SparseReorder: the elements in the order of their coordinates.
-class SparseReorderKernel final : public LateHostKernel {
+class SparseReorderKernel final : public ReadThenHostKernel {
  public:
   bool IsInputOnHost(int i) const override { return i == 2; }
   absl::Status Compute(absl::Span<const HostArray> in,
@@ -128,7 +128,7 @@ class SparseReorderKernel final : public LateHostKernel {
 
 // SparseReshape: the same elements at the coordinates of another shape, of
 // which one dimension may be -1.
-class SparseReshapeKernel final : public LateHostKernel {
+class SparseReshapeKernel final : public ReadThenHostKernel {
  public:
   bool IsInputOnHost(int i) const override { return i > 0; }
   bool IsOutputOnHost(int i) const override { return i == 1; }
@@ -191,7 +191,7 @@ class SparseReshapeKernel final : public LateHostKernel {
 };
 
 // SparseSlice: the elements in a box.
-class SparseSliceKernel final : public LateHostKernel {
+class SparseSliceKernel final : public ReadThenHostKernel {
  public:
   bool IsInputOnHost(int i) const override { return i >= 2; }
   bool IsOutputOnHost(int i) const override { return i == 2; }
@@ -240,7 +240,7 @@ class SparseSliceKernel final : public LateHostKernel {
 
 // SparseSplit: equal parts of a dimension; the first parts are longer by one if
 // its size is no multiple.
-class SparseSplitKernel final : public LateHostKernel {
+class SparseSplitKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(parts_, construction.GetAttr<int64_t>("num_split"));
@@ -304,7 +304,7 @@ class SparseSplitKernel final : public LateHostKernel {
 
 // SparseConcat: tensors one after the other along a dimension, in the order of
 // their coordinates.
-class SparseConcatKernel final : public LateHostKernel {
+class SparseConcatKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("concat_dim"));

@@ -11,7 +11,7 @@
 
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/elementwise.h"
-#include "tfplug/op_kernels/host_kernel.h"
+#include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/eigen_version.h"
 #include "tfplug/op_kernels/registrar.h"
 
@@ -95,7 +95,7 @@ inline constexpr SpecialFunction kSpecialFunctions[] = {
      }},
 };
 
-class SpecialKernel final : public HostKernel {
+class SpecialKernel final : public HostTaskKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());

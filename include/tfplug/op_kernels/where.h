@@ -2,8 +2,8 @@
 #ifndef TFPLUG_OP_KERNELS_WHERE_H_
 #define TFPLUG_OP_KERNELS_WHERE_H_
 
+#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/read_back_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -12,7 +12,7 @@ namespace tfplug {
 namespace op_kernels_internal {
 
 // Where: the coordinates of all elements that are not 0.
-class WhereKernel final : public ReadBackKernel {
+class WhereKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_OP_KERNELS_READ_BACK_KERNEL_H_
-#define TFPLUG_OP_KERNELS_READ_BACK_KERNEL_H_
+#ifndef TFPLUG_OP_KERNELS_DEVICE_THEN_READ_KERNEL_H_
+#define TFPLUG_OP_KERNELS_DEVICE_THEN_READ_KERNEL_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -57,9 +57,9 @@ class Continuations {
 
 }  // namespace op_kernels_internal
 
-// A kernel made from primitives whose outputs' shapes depend on numbers that
-// the device computes. No thread waits for the stream.
-class ReadBackKernel : public AsyncKernel {
+// A kernel that computes on the device and then reads numbers, on which its
+// outputs' shapes depend. No thread waits for the stream.
+class DeviceThenReadKernel : public AsyncKernel {
  public:
   // Returns how many numbers are read.
   virtual int NumNumbers() const { return 1; }
@@ -126,4 +126,4 @@ class ReadBackKernel : public AsyncKernel {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_OP_KERNELS_READ_BACK_KERNEL_H_
+#endif  // TFPLUG_OP_KERNELS_DEVICE_THEN_READ_KERNEL_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_OP_KERNELS_LATE_HOST_KERNEL_H_
-#define TFPLUG_OP_KERNELS_LATE_HOST_KERNEL_H_
+#ifndef TFPLUG_OP_KERNELS_READ_THEN_HOST_KERNEL_H_
+#define TFPLUG_OP_KERNELS_READ_THEN_HOST_KERNEL_H_
 
 #include <cstddef>
 #include <cstring>
@@ -14,15 +14,15 @@
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
-#include "tfplug/op_kernels/host_kernel.h"
+#include "tfplug/op_kernels/device_then_read_kernel.h"
+#include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
-#include "tfplug/op_kernels/read_back_kernel.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
 
-// The outputs of a LateHostKernel, in host memory.
+// The outputs of a ReadThenHostKernel, in host memory.
 class HostOutputs {
  public:
   // Adds the next output. The array is valid until the run ends.
@@ -40,10 +40,10 @@ class HostOutputs {
   std::deque<HostArray> arrays_;
 };
 
-// A kernel that computes on the host, like HostKernel, whose outputs' shapes
-// depend on the values of its inputs. Some inputs and outputs may be in host
-// memory. No thread waits for the stream.
-class LateHostKernel : public AsyncKernel {
+// A kernel that reads its inputs, and computes on a thread of the host when they
+// have arrived, for ops whose outputs' shapes depend on the inputs' values. Some
+// inputs and outputs may be in host memory. No thread waits for the stream.
+class ReadThenHostKernel : public AsyncKernel {
  public:
   // Computes and adds all outputs, in their order. Not called on a thread of
   // TensorFlow.
@@ -75,7 +75,7 @@ class LateHostKernel : public AsyncKernel {
                            const std::shared_ptr<Work>& work) const;
 };
 
-inline absl::Status LateHostKernel::ComputeAsync(AsyncRun& run) {
+inline absl::Status ReadThenHostKernel::ComputeAsync(AsyncRun& run) {
   const op_kernels_internal::RegisteredBackend& backend =
       op_kernels_internal::registered_backend;
   const op_kernels_internal::HostAccess* const host = backend.host_access;
@@ -122,7 +122,7 @@ inline absl::Status LateHostKernel::ComputeAsync(AsyncRun& run) {
   return absl::OkStatus();
 }
 
-inline absl::Status LateHostKernel::CopyOutputs(
+inline absl::Status ReadThenHostKernel::CopyOutputs(
     const op_kernels_internal::HostAccess& host, void* stream,
     const std::shared_ptr<Work>& work) const {
   int i = 0;
@@ -147,4 +147,4 @@ inline absl::Status LateHostKernel::CopyOutputs(
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_OP_KERNELS_LATE_HOST_KERNEL_H_
+#endif  // TFPLUG_OP_KERNELS_READ_THEN_HOST_KERNEL_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_OP_KERNELS_HOST_KERNEL_H_
-#define TFPLUG_OP_KERNELS_HOST_KERNEL_H_
+#ifndef TFPLUG_OP_KERNELS_HOST_TASK_KERNEL_H_
+#define TFPLUG_OP_KERNELS_HOST_TASK_KERNEL_H_
 
 #include <cstddef>
 #include <memory>
@@ -19,7 +19,7 @@
 
 namespace tfplug {
 
-// An input or output of a HostKernel, in host memory.
+// An input or output of a HostTaskKernel, in host memory.
 struct HostArray {
   DataType type;
   Shape shape;
@@ -32,11 +32,12 @@ struct HostArray {
 };
 using HostArrays = absl::InlinedVector<HostArray, 4>;
 
-// A kernel that computes on the host what is in the device's memory, for ops
-// that are sequential or that a library has only for the host: copies of the
-// inputs, a host task and copies of the outputs, in the order of the stream,
-// which no thread waits for. The op fails with the task's status.
-class HostKernel : public AsyncKernel {
+// A kernel that computes in a host task of the stream, for ops that are
+// sequential or that a library has only for the host. It enqueues copies of the
+// inputs, the task and copies of the outputs at once, so the outputs' shapes
+// must follow from those of the inputs. No thread waits for the stream. The op
+// fails with the task's status.
+class HostTaskKernel : public AsyncKernel {
  public:
   // Returns the shapes of the outputs, or an error if the inputs do not fit.
   virtual absl::StatusOr<std::vector<Shape>> ShapesOf(
@@ -72,7 +73,7 @@ class HostKernel : public AsyncKernel {
                        void* stream, const std::shared_ptr<Work>& work) const;
 };
 
-inline absl::Status HostKernel::ComputeAsync(AsyncRun& run) {
+inline absl::Status HostTaskKernel::ComputeAsync(AsyncRun& run) {
   const op_kernels_internal::RegisteredBackend& backend =
       op_kernels_internal::registered_backend;
   if (backend.host_access == nullptr) {
@@ -105,7 +106,7 @@ inline absl::Status HostKernel::ComputeAsync(AsyncRun& run) {
   return absl::OkStatus();
 }
 
-inline absl::Status HostKernel::Enqueue(
+inline absl::Status HostTaskKernel::Enqueue(
     const op_kernels_internal::HostAccess& host, void* stream,
     const std::shared_ptr<Work>& work) const {
   const size_t n = work->inputs.size();
@@ -130,4 +131,4 @@ inline absl::Status HostKernel::Enqueue(
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_OP_KERNELS_HOST_KERNEL_H_
+#endif  // TFPLUG_OP_KERNELS_HOST_TASK_KERNEL_H_
