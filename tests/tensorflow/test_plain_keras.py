@@ -98,7 +98,14 @@ def batches(name, device):
         return losses, np.array(model.predict_on_batch(x)).tolist()
 
 
-CASES = {"steps": steps, "predict_uncompiled": predict_uncompiled,
+def strict_steps(name, device):
+    """The same without soft placement: an op without a kernel is an error."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    return steps(name, device)
+
+
+CASES = {"steps": steps, "strict_steps": strict_steps, "predict_uncompiled": predict_uncompiled,
          "batches": batches}
 
 
@@ -177,6 +184,40 @@ def test_preprocessing():
     assert device.ok and cpu.ok, f"on the device: {device}\non the CPU: {cpu}"
     np.testing.assert_allclose(device.value[0], cpu.value[0], rtol=1e-6)
     assert device.value[1] == cpu.value[1]
+
+
+# ---- Optionals -----------------------------------------------------------------
+
+def optionals():
+    """Returns the devices of optionals that functions return, and their values."""
+    import tensorflow as tf
+    from_value = tf.experimental.Optional.from_value
+
+    @tf.function(experimental_attributes={"_noinline": True})
+    def callee(x):
+        return from_value(x * 3)
+
+    @tf.function
+    def caller(x):
+        inner = callee(x)
+        return from_value({"outer": inner.get_value() + 1}), inner
+
+    @tf.function
+    def nothing():
+        return tf.experimental.Optional.empty(tf.TensorSpec([2]))
+
+    outer, inner = caller(tf.constant([1.0, 2.0]))
+    none = nothing()
+    devices = [x._variant_tensor.backing_device[-5:] for x in (outer, none)]
+    return (devices, outer.get_value()["outer"].numpy().tolist(),
+            inner.get_value().numpy().tolist(), bool(inner.has_value()),
+            bool(none.has_value()))
+
+
+def test_functions_return_optionals_in_host_memory():
+    result = harness.run(optionals)
+    assert result.ok, result
+    assert result.value == [["CPU:0", "CPU:0"], [4.0, 7.0], [3.0, 6.0], True, False]
 
 
 # ---- Eager calls of functions with jit_compile=True ---------------------------

@@ -7,6 +7,7 @@
 
 #include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/python_devices.h"
+#include "tfplug/base/internal/python_optionals.h"
 #include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
@@ -119,6 +120,7 @@ struct PlatformRegistration {
       return internal::RefuseSecondLoad(PlatformNames<PlatformT>::kName.text);
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::NumberDevicesApart);
+    internal::GuardOrLog("SE_InitPlugin", &internal::KeepOptionalsOnHost);
     return absl::OkStatus();
   }
 
