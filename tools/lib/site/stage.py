@@ -30,7 +30,7 @@ NAVIGATION = {
     "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep"],
     "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
                "guide/protobuf"],
-    "Reference": ["api/index", "reference/errors", "reference/ops",
+    "Reference": ["api/index", "reference/errors", "reference/opcodes", "reference/ops",
                   "reference/gpu_ops", "reference/capi", "reference/device_abi",
                   "reference/graph_abi", "reference/kernel_api"],
     "Measured": ["measured/tf_matrix", "measured/abi_matrix", "measured/models",
