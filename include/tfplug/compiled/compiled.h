@@ -76,8 +76,7 @@ class CompiledBackend : public Backend<StreamT> {
                         absl::Span<Operand> inputs,
                         absl::Span<Operand> outputs) {
     const compiled_internal::PlanKey key(compiled_internal::Primitive::kMap,
-                                         expression.fingerprint(), inputs,
-                                         outputs);
+                                         expression.id(), inputs, outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
@@ -89,7 +88,7 @@ class CompiledBackend : public Backend<StreamT> {
   ABSL_ATTRIBUTE_ALWAYS_INLINE static absl::Status MapFlat(
       B& self, StreamT& stream, const Expression& expression,
       const FlatOperands& operands) {
-    const compiled_internal::FlatKey key(expression.fingerprint(), operands);
+    const compiled_internal::FlatKey key(expression.id(), operands);
     const auto* const known = self.B::Programs(stream).plans().Find(key);
     if (ABSL_PREDICT_TRUE(known != nullptr)) {
       const compiled_internal::RepeatedLaunch launch(*known, operands);
@@ -102,8 +101,7 @@ class CompiledBackend : public Backend<StreamT> {
                            absl::Span<Operand> inputs,
                            absl::Span<Operand> outputs) {
     const compiled_internal::PlanKey key(compiled_internal::Primitive::kReduce,
-                                         reduction.fingerprint(), inputs,
-                                         outputs);
+                                         reduction.id(), inputs, outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
@@ -122,7 +120,7 @@ class CompiledBackend : public Backend<StreamT> {
                          const Operand& b, const Expression& expression,
                          Operands inputs, Operands outputs) override {
     // The parameters of batches with many operands may be too large.
-    if (IsFloat(a.type)) {
+    if (IsFloat(a.type) && b.type == a.type) {
       const auto status = Multiply(stream, a, b, &expression, inputs, outputs);
       if (!absl::IsUnimplemented(status)) return status;
     }
@@ -169,7 +167,7 @@ class CompiledBackend : public Backend<StreamT> {
     const int rank = outputs[0].rank;
     compiled_internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
-        compiled_internal::PlanMap(target, expression.fingerprint(), plan));
+        compiled_internal::PlanMap(target, expression.id(), plan));
     return LaunchPlanned(stream, plan, key, "map", [&] {
       return compiled_internal::MapSource(target, plan, expression);
     });
@@ -193,7 +191,7 @@ class CompiledBackend : public Backend<StreamT> {
     const int rank = inputs.empty() ? kept : inputs[0].rank;
     compiled_internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
-        compiled_internal::PlanReduce(target, reduction.fingerprint(), plan));
+        compiled_internal::PlanReduce(target, reduction.id(), plan));
     return LaunchPlanned(stream, plan, key, "reduce", [&] {
       return compiled_internal::ReduceSource(target, plan, reduction).Make();
     });

@@ -18,14 +18,31 @@
 
 namespace tfplug::compiled_internal {
 
-// Identifies a program: the code that it computes, and how its operands lie in
-// memory.
-struct ProgramKey {
-  uint64_t code = 0;
-  uint64_t layout = 0;
+enum class Primitive : uint8_t { kMap, kReduce, kMatMul, kMatMulMap };
 
+// Returns a hash whose highest bits are the best ones.
+constexpr uint64_t Mix(uint64_t word) { return word * 0x9e3779b97f4a7c15; }
+
+// Identifies a program of a device: what it computes, and how its operands lie
+// in memory. Two programs with equal keys have the same source.
+struct ProgramKey {
+  Primitive primitive = Primitive::kMap;
+  uint64_t code = 0;  // Expression::id, Reduction::id or CodeOfMatMul
+  uint32_t variant = 0;
+  int kept = 0, rank = 0;
+  bool is_wide = false;
+  // Of each input and output, its kind and the classes of its inner strides.
+  absl::InlinedVector<uint8_t, 32> operands;
+
+  uint64_t Hash() const {
+    uint64_t hash = Mix(code ^ uint64_t{variant} << 32);
+    for (const uint8_t operand : operands) hash = Mix(hash ^ operand);
+    return hash;
+  }
   friend bool operator==(const ProgramKey& a, const ProgramKey& b) {
-    return a.code == b.code && a.layout == b.layout;
+    return a.primitive == b.primitive && a.code == b.code &&
+           a.variant == b.variant && a.kept == b.kept && a.rank == b.rank &&
+           a.is_wide == b.is_wide && a.operands == b.operands;
   }
 };
 
@@ -90,8 +107,9 @@ class LaunchPlan {
   size_t num_offsets() const { return num_offsets_; }
 
   // Writes the arguments and the key. `variant` distinguishes programs of equal
-  // operands, `grid_size` bounds all indices.
-  absl::Status Fill(uint64_t code, uint32_t variant, int64_t largest_index);
+  // operands, `largest_index` bounds all indices.
+  absl::Status Fill(Primitive primitive, uint64_t code, uint32_t variant,
+                    int64_t largest_index);
   // Adds a parameter that KernelSource::Extra names.
   void AddExtra(int64_t value) { AddValue(value); }
 
@@ -215,13 +233,10 @@ inline bool LaunchPlan::NeedsWide(int64_t largest_index) const {
   return false;
 }
 
-inline absl::Status LaunchPlan::Fill(uint64_t code, uint32_t variant,
-                                     int64_t largest_index) {
+inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
+                                     uint32_t variant, int64_t largest_index) {
   is_wide_ = NeedsWide(largest_index);
-  uint64_t layout = 0xcbf29ce484222325;
-  const auto add = [&](uint64_t value) {
-    layout = (layout ^ value) * 0x100000001b3;
-  };
+  key_ = {primitive, code, variant, kept_, rank_, is_wide_, {}};
   size_t memories = 0, others = 0, values = static_cast<size_t>(rank_);
   for (size_t k = 0; k < num_operands(); ++k) {
     const Operand& view = operand(k);
@@ -233,15 +248,12 @@ inline absl::Status LaunchPlan::Fill(uint64_t code, uint32_t variant,
     ++(view.has_memory() ? memories : others);
     const bool is_scalar = view.kind == Operand::Kind::kScalar;
     values += is_scalar ? 0 : static_cast<size_t>(view.rank) + 2;
-    add(static_cast<unsigned>(view.kind) |
+    key_.operands.push_back(static_cast<uint8_t>(
+        static_cast<unsigned>(view.kind) |
         (is_scalar ? 0
                    : class_of(kept_ - 1) << 2 | class_of(rank_ - 1) << 4 |
-                         (HasAxis(view) ? 1u << 6 : 0u)));
+                         (HasAxis(view) ? 1u << 6 : 0u))));
   }
-  add(static_cast<uint64_t>(kept_) | static_cast<uint64_t>(rank_) << 8 |
-      static_cast<uint64_t>(variant) << 16 |
-      static_cast<uint64_t>(is_wide_) << 48);
-  key_ = {code, layout ^ layout >> 29};
   num_offsets_ = target_.dialect == Dialect::kOpenCl ? memories : 0;
   const size_t head = (num_offsets_ + others) * 8;
   if (head + (values + kMaxExtras) * (is_wide_ ? 8 : 4) > kMaxParameters) {

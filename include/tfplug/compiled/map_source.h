@@ -40,7 +40,7 @@ struct MapLaunch {
 };
 
 // Fills the plan of a Map.
-inline absl::Status PlanMap(const Target& target, uint64_t fingerprint,
+inline absl::Status PlanMap(const Target& target, uint64_t code,
                             LaunchPlan& plan) {
   const MapLaunch launch(target, plan);
   const int64_t block = target.group_size * kMapSteps;
@@ -49,7 +49,7 @@ inline absl::Status PlanMap(const Target& target, uint64_t fingerprint,
   const int64_t row_groups =
       (launch.rows + rows_per_group - 1) / rows_per_group;
   const absl::Status status =
-      plan.Fill(fingerprint, launch.variant,
+      plan.Fill(Primitive::kMap, code, launch.variant,
                 std::max(row_groups * rows_per_group, blocks * row_groups) +
                     blocks * block);
   if (!status.ok()) return status;

@@ -23,13 +23,12 @@
 namespace tfplug::compiled_internal {
 
 inline constexpr int kMatMulTile = 64;  // rows and columns
-enum MatMulVariant : uint32_t { kMatMulStored = 3, kMatMulMapped = 4 };
 
 // Identifies what a product computes: its type if it is stored, or the
 // expression.
 inline uint64_t CodeOfMatMul(const Expression* expression, DataType type) {
-  return expression != nullptr ? expression->fingerprint()
-                               : static_cast<uint64_t>(type);
+  const uint64_t id = expression != nullptr ? expression->id() : 0;
+  return id << 32 | static_cast<uint32_t>(type);
 }
 
 // Fills the plan of a product: of one that is stored, or, if the expression is
@@ -43,11 +42,11 @@ inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
   };
   const int64_t row_tiles = tiles(kept - 2), column_tiles = tiles(kept - 1);
   const int64_t groups = batch * row_tiles * column_tiles;
-  const absl::Status status =
-      plan.Fill(CodeOfMatMul(expression, plan.operand(0).type),
-                expression != nullptr ? kMatMulMapped : kMatMulStored,
-                groups + plan.size(kept - 2) + plan.size(kept - 1) +
-                    2 * kMatMulTile + plan.size(kept));
+  const absl::Status status = plan.Fill(
+      expression != nullptr ? Primitive::kMatMulMap : Primitive::kMatMul,
+      CodeOfMatMul(expression, plan.operand(0).type), /*variant=*/0,
+      groups + plan.size(kept - 2) + plan.size(kept - 1) + 2 * kMatMulTile +
+          plan.size(kept));
   if (!status.ok()) return status;
   plan.AddExtra(row_tiles);
   plan.AddExtra(column_tiles);

@@ -24,11 +24,6 @@
 // repeat in each step of a training: what differs is addresses and scalars.
 namespace tfplug::compiled_internal {
 
-enum class Primitive : uint8_t { kMap, kReduce, kMatMul, kMatMulMap };
-
-// Returns a hash whose highest bits are the best ones.
-constexpr uint64_t Mix(uint64_t word) { return word * 0x9e3779b97f4a7c15; }
-
 // Identifies a plan of one device: the code of a primitive, and the layout of
 // its operands before they are simplified.
 class PlanKey {

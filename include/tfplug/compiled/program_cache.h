@@ -73,15 +73,15 @@ class ProgramCache {
     std::unique_ptr<Program> program;
     Node* next;
   };
-  static constexpr size_t kBuckets = 1024;
+  static constexpr int kBucketBits = 10;
   static size_t BucketOf(const compiled_internal::ProgramKey& key) {
-    return (key.code ^ key.layout) % kBuckets;
+    return key.Hash() >> (64 - kBucketBits);
   }
 
   Target target_;
   compiled_internal::PlanCache plans_;
   std::mutex mutex_;  // of those who build
-  std::atomic<Node*> buckets_[kBuckets] = {};
+  std::atomic<Node*> buckets_[size_t{1} << kBucketBits] = {};
 };
 
 }  // namespace tfplug

@@ -67,7 +67,7 @@ struct ReduceLaunch {
 };
 
 // Fills the plan of a Reduce.
-inline absl::Status PlanReduce(const Target& target, uint64_t fingerprint,
+inline absl::Status PlanReduce(const Target& target, uint64_t code,
                                LaunchPlan& plan) {
   const ReduceLaunch launch(target, plan);
   const int kept = plan.kept();
@@ -81,7 +81,7 @@ inline absl::Status PlanReduce(const Target& target, uint64_t fingerprint,
   const uint32_t variant =
       4u + launch.variant + 4u * static_cast<uint32_t>(launch.columns);
   const absl::Status status =
-      plan.Fill(fingerprint, variant,
+      plan.Fill(Primitive::kReduce, code, variant,
                 launch.outputs + launch.reduced + 2 * target.group_size);
   if (!status.ok()) return status;
   plan.AddExtra(launch.outputs);

@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,9 +37,12 @@ struct Instruction {
   // double, an integer or bool sign-extended to 64 bits.
   uint64_t bits = 0;
 
+  auto fields() const { return std::tie(opcode, type, a, b, c, bits); }
   friend bool operator==(const Instruction& x, const Instruction& y) {
-    return x.opcode == y.opcode && x.type == y.type && x.a == y.a &&
-           x.b == y.b && x.c == y.c && x.bits == y.bits;
+    return x.fields() == y.fields();
+  }
+  friend bool operator<(const Instruction& x, const Instruction& y) {
+    return x.fields() < y.fields();
   }
 };
 
@@ -53,6 +59,10 @@ class Expression {
   struct Output {
     int32_t value;
     DataType type;  // in memory
+
+    friend bool operator<(const Output& x, const Output& y) {
+      return std::tie(x.value, x.type) < std::tie(y.value, y.type);
+    }
   };
 
   // The identity of floats.
@@ -69,9 +79,9 @@ class Expression {
   }
   const std::vector<Output>& outputs() const { return parts_->outputs; }
 
-  // Returns a number that is equal for equal expressions, computed when the
-  // expression was built: a key for programs compiled from it.
-  uint64_t fingerprint() const { return parts_->fingerprint; }
+  // Returns a number that two expressions of this process share if, and only
+  // if, they are equal: a key for programs compiled from one. It is below 2^31.
+  uint32_t id() const { return parts_->id; }
 
   // Returns whether the expression only copies its input.
   bool is_copy() const {
@@ -105,11 +115,30 @@ class Expression {
     size_t last_input_use = 0;
     std::vector<bool> only_next_uses = {false};
     size_t widest_value = sizeof(float);
-    uint64_t fingerprint = 0;
+    uint32_t id = 0;
 
     void AssignRegisters();
-    void SetFingerprint();
+    // Calls visit(value) for each value that instruction `i` uses.
+    template <class Visit>
+    void ForEachUse(size_t i, Visit visit) const {
+      const Instruction& in = instructions[i];
+      const bool has_input =
+          in.opcode == Opcode::kInput || in.opcode == Opcode::kElement;
+      for (const int32_t value : {has_input ? -1 : in.a, in.b, in.c}) {
+        if (value >= 0) visit(static_cast<size_t>(value));
+      }
+    }
   };
+  struct IsLess {
+    bool operator()(const std::shared_ptr<const Parts>& x,
+                    const std::shared_ptr<const Parts>& y) const {
+      return std::tie(x->inputs, x->instructions, x->outputs) <
+             std::tie(y->inputs, y->instructions, y->outputs);
+    }
+  };
+
+  // Returns the parts that all expressions which are equal to these share.
+  static std::shared_ptr<const Parts> Shared(std::shared_ptr<Parts> parts);
 
   std::shared_ptr<const Parts> parts_;
 };
@@ -150,6 +179,13 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
   if (ComputeType(in.type) == DataType(0)) {
     return fail("has a type that expressions do not compute");
   }
+  const int32_t operands[] = {in.a, in.b, in.c};
+  const int num_operands = in.opcode == Opcode::kInput     ? 1
+                           : in.opcode == Opcode::kElement ? 2
+                                                           : info.arity;
+  for (int k = num_operands; k < 3; ++k) {
+    if (operands[k] != -1) return fail("has too many operands");
+  }
   if (in.opcode == Opcode::kInput || in.opcode == Opcode::kElement) {
     if (in.a < 0 || static_cast<size_t>(in.a) >= inputs.size()) {
       return fail("refers to an input that does not exist");
@@ -162,7 +198,6 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
     }
     return absl::OkStatus();
   }
-  const int32_t operands[] = {in.a, in.b, in.c};
   for (int k = 0; k < info.arity; ++k) {
     if (type_of(operands[k]) == DataType(0)) {
       return fail("uses a value that does not precede it");
@@ -221,16 +256,25 @@ inline absl::StatusOr<Expression> Expression::Make(
   parts->instructions = std::move(instructions);
   parts->outputs = std::move(outputs);
   parts->AssignRegisters();
-  parts->SetFingerprint();
   Expression expression;
-  expression.parts_ = std::move(parts);
+  expression.parts_ = Shared(std::move(parts));
   return expression;
 }
 
 inline Expression::Expression() {
   static const auto* const identity =
-      new std::shared_ptr<const Parts>(std::make_shared<Parts>());
+      new std::shared_ptr<const Parts>(Shared(std::make_shared<Parts>()));
   parts_ = *identity;
+}
+
+inline std::shared_ptr<const Expression::Parts> Expression::Shared(
+    std::shared_ptr<Parts> parts) {
+  // Programs outlive the kernels that they were compiled for, and so do these.
+  static auto& all = *new std::set<std::shared_ptr<const Parts>, IsLess>();
+  static auto& mutex = *new std::mutex();
+  const std::lock_guard<std::mutex> lock(mutex);
+  parts->id = static_cast<uint32_t>(all.size());
+  return *all.insert(std::move(parts)).first;
 }
 
 inline void Expression::Parts::AssignRegisters() {
@@ -238,13 +282,7 @@ inline void Expression::Parts::AssignRegisters() {
   std::vector<size_t> last_use(n);
   for (size_t i = 0; i < n; ++i) {
     last_use[i] = i;
-    const Instruction& in = instructions[i];
-    const auto use = [&](int32_t value) {
-      if (value >= 0) last_use[static_cast<size_t>(value)] = i;
-    };
-    if (in.opcode != Opcode::kInput && in.opcode != Opcode::kElement) use(in.a);
-    use(in.b);
-    use(in.c);
+    ForEachUse(i, [&](size_t value) { last_use[value] = i; });
   }
   for (const Output& output : outputs) {
     last_use[static_cast<size_t>(output.value)] = n;
@@ -276,35 +314,16 @@ inline void Expression::Parts::AssignRegisters() {
       registers[i] = unused.back();
       unused.pop_back();
     }
-    for (size_t k = 0; k <= i; ++k) {
-      if (last_use[k] == i && instructions[k].opcode != Opcode::kConstant) {
-        unused.push_back(registers[k]);
+    const auto end = [&](size_t value) {
+      if (last_use[value] != i) return;
+      last_use[value] = n;  // once
+      if (instructions[value].opcode != Opcode::kConstant) {
+        unused.push_back(registers[value]);
       }
-    }
+    };
+    ForEachUse(i, end);
+    end(i);
   }
-}
-
-inline void Expression::Parts::SetFingerprint() {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits at a time
-  const auto add = [&](uint64_t value) {
-    hash = (hash ^ value) * 0x100000001b3;
-    hash ^= hash >> 32;
-  };
-  add(inputs.size());
-  for (DataType type : inputs) add(static_cast<uint64_t>(type));
-  for (const Instruction& in : instructions) {
-    add(static_cast<uint64_t>(in.opcode) << 32 |
-        static_cast<uint64_t>(in.type));
-    add(static_cast<uint32_t>(in.a) |
-        static_cast<uint64_t>(static_cast<uint32_t>(in.b)) << 32);
-    add(static_cast<uint32_t>(in.c));
-    add(in.bits);
-  }
-  for (const Output& output : outputs) {
-    add(static_cast<uint64_t>(output.type) << 32 |
-        static_cast<uint32_t>(output.value));
-  }
-  fingerprint = hash;
 }
 
 }  // namespace tfplug

@@ -23,8 +23,10 @@ struct Reduction {
   // follow those of `map`.
   Expression finish;
 
-  uint64_t fingerprint() const {
-    return (map.fingerprint() * 31 + finish.fingerprint()) * 4 +
+  // Returns a number that two reductions of this process share if, and only if,
+  // they are equal.
+  uint64_t id() const {
+    return (uint64_t{map.id()} << 31 | finish.id()) << 2 |
            static_cast<uint64_t>(kind);
   }
   DataType type() const { return map.outputs()[0].type; }
