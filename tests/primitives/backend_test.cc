@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "tfplug/ir/value.h"
+#include "tfplug/ir/views.h"
 #include "tfplug/testing/internal/random_views.h"
 
 namespace backend_test {
@@ -150,6 +152,75 @@ class CountingBackend : public tfplug::ReferenceBackend<CountingStream> {
     return absl::UnavailableError("no map today");
   }
 };
+
+TEST_CASE("views with too many dimensions are refused") {
+  struct {
+    Operand view;
+    int64_t after = 12345;  // not overwritten
+  } full;
+  float element = 1;
+  full.view = Operand::Dense(&element, DataType::kFloat,
+                             Dims(tfplug::kMaxViewRank, int64_t{1}));
+  CHECK(!full.view.lacks_dims);
+  const Operand fits = full.view;
+  full.view.AddDim(1, 1);
+  CHECK(full.after == 12345);
+  CHECK(full.view.rank == tfplug::kMaxViewRank);
+  tfplug::testing::Reference reference;
+  tfplug::Launcher& launcher = reference.launcher;
+  const auto negate =
+      *tfplug::MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                              [](tfplug::Value x) { return -x; });
+  tfplug::Reduction sum;
+  CHECK(launcher.Map(negate, {fits}, {fits}) == absl::OkStatus());
+  CHECK(element == -1);
+  for (const Operand& wide : {full.view, tfplug::ir::WithDim(fits, 3, 1), [&] {
+                                Operand complex = fits;
+                                complex.type = DataType::kComplex128;
+                                complex = tfplug::ir::AsWords(complex);
+                                complex.type = DataType::kFloat;
+                                return complex;
+                              }()}) {
+    for (const absl::Status& status :
+         {launcher.Map(negate, {wide}, {fits}),
+          launcher.Map(negate, {fits}, {wide}),
+          launcher.Reduce(sum, {wide}, {fits}),
+          launcher.Reduce(sum, {fits}, {wide}),
+          launcher.MatMul(wide, fits, fits),
+          launcher.Scatter(ScatterKind::kSet, fits, wide, fits),
+          launcher.Scan(ReduceKind::kSum, fits, wide),
+          launcher.Sort(wide, fits, fits),
+          launcher.MatMulMap(fits, wide, negate, {}, {fits}),
+          launcher
+              .Allocate(DataType::kFloat,
+                        Dims(tfplug::kMaxViewRank + 1, int64_t{1}))
+              .status()}) {
+      CHECK(absl::IsUnimplemented(status));
+    }
+  }
+  CHECK(element == -1);
+}
+
+TEST_CASE("operands must have the types of an expression") {
+  float in = 2;
+  int64_t out[2] = {7, 7};
+  tfplug::testing::Reference reference;
+  tfplug::Launcher& launcher = reference.launcher;
+  const Operand x = Operand::Dense(&in, DataType::kFloat, {});
+  const Operand y = Operand::Dense(&out, DataType::kInt64, {});
+  const auto copy = *tfplug::CastExpression(DataType::kFloat, DataType::kFloat);
+  tfplug::Reduction sum;
+  CHECK(absl::IsInternal(launcher.Map(copy, {y}, {x})));
+  CHECK(absl::IsInternal(launcher.Map(copy, {x}, {y})));
+  CHECK(absl::IsInternal(launcher.Map(copy, {x}, {x, x})));
+  CHECK(absl::IsInternal(launcher.Reduce(sum, {x}, {y})));
+  CHECK(absl::IsInternal(launcher.Reduce(sum, {x, x}, {x})));
+  const Operand matrix = Operand::Dense(&in, DataType::kFloat, {1, 1});
+  CHECK(absl::IsInternal(launcher.MatMulMap(matrix, matrix, copy, {}, {y})));
+  CHECK(absl::IsInternal(
+      launcher.MatMulMap(matrix, matrix, copy, {matrix}, {matrix})));
+  CHECK(out[0] == 7);
+}
 
 TEST_CASE("overrides and failures of primitives") {
   CountingBackend backend;

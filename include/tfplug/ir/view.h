@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/optimization.h"
 #include "absl/types/span.h"
 #include "tfplug/base/data_type.h"
 
@@ -36,6 +37,9 @@ struct Operand {
   };
 
   Kind kind = Kind::kMemory;
+  // Set by AddDim if a view has no space for a dimension. Launcher refuses such
+  // an operand.
+  bool lacks_dims = false;
   DataType type = DataType::kFloat;  // of an element in memory
   int rank = 0;
   void* data = nullptr;  // the element at index (0, 0, ...)
@@ -83,8 +87,12 @@ struct Operand {
   int64_t stride(int d) const { return strides[static_cast<size_t>(d)]; }
   bool has_memory() const { return kind == Kind::kMemory; }
 
-  // Appends a dimension. The rank must be below kMaxViewRank.
+  // Appends a dimension. If there are kMaxViewRank already, sets lacks_dims.
   Operand& AddDim(int64_t size, int64_t stride_of_dim) {
+    if (ABSL_PREDICT_FALSE(rank >= kMaxViewRank)) {
+      lacks_dims = true;
+      return *this;
+    }
     dim(rank) = size;
     stride(rank) = stride_of_dim;
     ++rank;

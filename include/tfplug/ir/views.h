@@ -71,7 +71,7 @@ inline Operand WithDimLast(Operand view, int d) {
 }
 // Returns `view` with a new dimension before `d`, in which it is repeated.
 inline Operand WithDim(Operand view, int d, int64_t size, int64_t stride = 0) {
-  ++view.rank;
+  if (view.AddDim(size, stride).lacks_dims) return view;
   for (int k = view.rank - 1; k > d; --k) {
     view.dim(k) = view.dim(k - 1);
     view.stride(k) = view.stride(k - 1);

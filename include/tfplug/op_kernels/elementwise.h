@@ -137,14 +137,12 @@ inline absl::Status BroadcastShape(const Shape& with, Shape* shape) {
 
 // Returns `view` repeated to `shape`, to which it must broadcast.
 inline Operand BroadcastTo(const Operand& view, const Shape& shape) {
-  Operand result = view;
+  Operand result = ir::WithoutDims(view);
   const int added = shape.rank() - view.rank;
-  result.rank = shape.rank();
   for (int d = 0; d < shape.rank(); ++d) {
     const int from = d - added;
     const bool repeats = from < 0 || view.dim(from) == 1;
-    result.dim(d) = shape.dim(d);
-    result.stride(d) = repeats ? 0 : view.stride(from);
+    result.AddDim(shape.dim(d), repeats ? 0 : view.stride(from));
   }
   return result;
 }

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tfplug/base/status_macros.h"
 #include "tfplug/ir/reduction.h"
 #include "tfplug/ir/view.h"
 #include "tfplug/primitives/nn.h"
@@ -94,12 +96,41 @@ struct PrimitiveTable {
       "and outputs of its expression");
 }
 
-inline bool HaveTypes(Operands operands, const std::vector<DataType>& types) {
-  if (operands.size() != types.size()) return false;
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (operands[i].type != types[i]) return false;
+// Fails if a view has no space for all of its dimensions.
+template <class... Views>
+absl::Status CheckDims(const Views&... views) {
+  if (ABSL_PREDICT_TRUE(!(views.lacks_dims || ...))) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "a kernel needs a view of more than " + std::to_string(kMaxViewRank) +
+      " dimensions; reshape its tensors to fewer ones");
+}
+
+inline DataType TypeOf(DataType type) { return type; }
+inline DataType TypeOf(const Expression::Output& output) { return output.type; }
+
+// Fails unless the operands have the types of an expression's inputs or
+// outputs, and all of their dimensions.
+template <class Types>
+absl::Status CheckOperands(Operands operands, const Types& types) {
+  if (ABSL_PREDICT_FALSE(operands.size() != types.size())) {
+    return WrongOperands();
   }
-  return true;
+  size_t i = 0;
+  for (const auto& type : types) {
+    const Operand& operand = operands[i++];
+    if (ABSL_PREDICT_FALSE(operand.lacks_dims)) return CheckDims(operand);
+    if (ABSL_PREDICT_FALSE(operand.type != TypeOf(type))) {
+      return WrongOperands();
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Returns the types of the inputs after the first one, which a primitive
+// computes.
+inline absl::Span<const DataType> OtherInputs(const Expression& expression) {
+  const absl::Span<const DataType> all = expression.inputs();
+  return all.subspan(all.empty() ? 0 : 1);
 }
 
 inline bool CountsMatch(const FlatOperands& operands,
@@ -122,11 +153,10 @@ class Launcher {
   // may simplify in place. A run without output elements does nothing.
   absl::Status Map(const Expression& expression, absl::Span<Operand> inputs,
                    absl::Span<Operand> outputs) {
-    if (ABSL_PREDICT_FALSE(
-            !primitives::HaveTypes(inputs, expression.inputs()) ||
-            outputs.size() != expression.outputs().size())) {
-      return primitives::WrongOperands();
-    }
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(inputs, expression.inputs()));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(outputs, expression.outputs()));
     return table_->map(backend_, stream_, expression, inputs, outputs);
   }
   // Runs Map for arrays of the types of the expression. Takes less than half of
@@ -137,15 +167,18 @@ class Launcher {
   }
   absl::Status Reduce(const Reduction& reduction, absl::Span<Operand> inputs,
                       absl::Span<Operand> outputs) {
-    const size_t finish_inputs = reduction.finish.inputs().size() - 1;
-    const size_t map_inputs = reduction.map.inputs().size();
-    if (ABSL_PREDICT_FALSE(inputs.size() != map_inputs + finish_inputs ||
-                           !primitives::HaveTypes(inputs.first(map_inputs),
-                                                  reduction.map.inputs()) ||
-                           outputs.size() !=
-                               reduction.finish.outputs().size())) {
+    const auto& map_types = reduction.map.inputs();
+    const auto finish_types = primitives::OtherInputs(reduction.finish);
+    if (ABSL_PREDICT_FALSE(inputs.size() <
+                           map_types.size() + finish_types.size())) {
       return primitives::WrongOperands();
     }
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(inputs.first(map_types.size()), map_types));
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckOperands(
+        inputs.subspan(map_types.size()), finish_types));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(outputs, reduction.finish.outputs()));
     return table_->reduce(backend_, stream_, reduction, inputs, outputs);
   }
   // The same with copies of the operands.
@@ -164,19 +197,23 @@ class Launcher {
 
   // Run the primitives of the same name.
   absl::Status MatMul(const Operand& a, const Operand& b, const Operand& c) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(a, b, c));
     return table_->mat_mul(backend_, stream_, *this, a, b, c);
   }
   absl::Status Scatter(ScatterKind kind, const Operand& indices,
                        const Operand& updates, const Operand& output) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(indices, updates, output));
     return table_->scatter(backend_, stream_, *this, kind, indices, updates,
                            output);
   }
   absl::Status Scan(ReduceKind kind, const Operand& input,
                     const Operand& output) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(input, output));
     return table_->scan(backend_, stream_, *this, kind, input, output);
   }
   absl::Status Sort(const Operand& input, const Operand& values,
                     const Operand& indices) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(input, values, indices));
     return table_->sort(backend_, stream_, *this, input, values, indices);
   }
   absl::Status Conv(const Convolution& conv, const Operand& image,
@@ -202,6 +239,11 @@ class Launcher {
   absl::Status MatMulMap(const Operand& a, const Operand& b,
                          const Expression& expression, Operands inputs,
                          Operands outputs) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(a, b));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(inputs, primitives::OtherInputs(expression)));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(outputs, expression.outputs()));
     return table_->mat_mul_map(backend_, stream_, *this, a, b, expression,
                                inputs, outputs);
   }
@@ -239,6 +281,7 @@ class Launcher {
   }
   absl::Status Softmax(SoftmaxKind kind, const Operand& logits,
                        const Operand& output) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(logits, output));
     return table_->softmax(backend_, stream_, *this, kind, logits, output);
   }
   absl::Status CrossEntropy(const Operand& logits, const Operand& labels,
@@ -251,6 +294,7 @@ class Launcher {
   absl::StatusOr<Operand> Allocate(DataType type,
                                    absl::Span<const int64_t> dims) {
     Operand view = Operand::Dense(nullptr, type, dims);
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(view));
     auto memory = scratch_->Allocate(view.num_elements() *
                                      static_cast<int64_t>(DataTypeSize(type)));
     if (!memory.ok()) return memory.status();
