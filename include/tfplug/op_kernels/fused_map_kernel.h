@@ -27,13 +27,10 @@ class FusedMapKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const FusedMap map, ReadFusedMap(construction));
-    TFPLUG_RETURN_IF_ERROR(SetUp(map));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const auto output_types,
-        construction.GetAttr<std::vector<DataType>>("Tout"));
-    for (size_t k = 0; k < output_types.size(); ++k) {
+    TFPLUG_RETURN_IF_ERROR(SetUp(construction, map));
+    for (size_t k = 0; k < candidates_.size(); ++k) {
       for (size_t i = 0; i < map.inputs.size(); ++i) {
-        if (map.inputs[i] == output_types[k]) {
+        if (map.inputs[i] == together_.expression.outputs()[k].type) {
           candidates_[k].push_back(static_cast<int>(i));
         }
       }
@@ -57,8 +54,20 @@ class FusedMapKernel : public BackendKernel {
  protected:
   using Views = absl::InlinedVector<Operand, 8>;
 
-  absl::Status SetUp(const FusedMap& map) {
+  absl::Status SetUp(KernelConstruction& construction, const FusedMap& map) {
     TFPLUG_ASSIGN_OR_RETURN(together_, FusedProgram::Make(map, map.results));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto output_types,
+        construction.GetAttr<std::vector<DataType>>("Tout"));
+    std::vector<DataType> computed;
+    for (const Expression::Output& output : together_.expression.outputs()) {
+      computed.push_back(output.type);
+    }
+    if (output_types != computed) {
+      return absl::InvalidArgumentError(
+          "the attribute Tout of the fused op differs from the types of its "
+          "results");
+    }
     if (map.results.size() > 1) {
       for (int result : map.results) {
         TFPLUG_ASSIGN_OR_RETURN(FusedProgram one,

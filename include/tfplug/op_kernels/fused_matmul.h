@@ -27,9 +27,14 @@ class FusedMatMulKernel final : public FusedMapKernel {
     TFPLUG_ASSIGN_OR_RETURN(operands_.transpose_a, get("transpose_a"));
     TFPLUG_ASSIGN_OR_RETURN(operands_.transpose_b, get("transpose_b"));
     TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
-    TFPLUG_ASSIGN_OR_RETURN(FusedMap map, ReadFusedMap(construction));
-    map.inputs.insert(map.inputs.begin(), type_);
-    return SetUp(map);
+    if (ComputeType(type_) == DataType(0)) {
+      return absl::UnimplementedError(
+          "the attribute T of the fused op is a type that kernels made by "
+          "tfplug do not multiply");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const FusedMap map,
+                            ReadFusedMap(construction, kFusedMapAttrs, type_));
+    return SetUp(construction, map);
   }
 
   absl::Status Run(OpRun& run) override {

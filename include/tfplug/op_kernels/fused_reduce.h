@@ -2,9 +2,12 @@
 #ifndef TFPLUG_OP_KERNELS_FUSED_REDUCE_H_
 #define TFPLUG_OP_KERNELS_FUSED_REDUCE_H_
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/op_kernels/fused_map_kernel.h"
@@ -25,17 +28,27 @@ class FusedReduceKernel final : public FusedMapKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op,
                             construction.GetAttr<std::string>("reduce"));
+    const absl::string_view ops[] = {"Sum", "Mean", "Prod", "Max",
+                                     "Min", "All",  "Any"};
+    if (std::find(std::begin(ops), std::end(ops), op) == std::end(ops)) {
+      return absl::InvalidArgumentError(
+          "the attribute reduce of the fused op names no reduction");
+    }
     TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
     TFPLUG_RETURN_IF_ERROR(reducer_.Init(construction, op));
     TFPLUG_ASSIGN_OR_RETURN(const FusedMap before, ReadFusedMap(construction));
+    if (before.results.size() != 1) {
+      return absl::InvalidArgumentError(
+          "a fused reduction must reduce one value");
+    }
     shapes_before_ = FusedShapes(before);
     alone_ = reducer_.reduction();
     TFPLUG_ASSIGN_OR_RETURN(
         before_, FusedProgram::Make(before, before.results, alone_.type()));
     alone_.map = before_.expression;
-    TFPLUG_ASSIGN_OR_RETURN(FusedMap after,
-                            ReadFusedMap(construction, kAfterReduceAttrs));
-    after.inputs.insert(after.inputs.begin(), type_);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const FusedMap after,
+        ReadFusedMap(construction, kAfterReduceAttrs, type_));
     fused_ = alone_;
     TFPLUG_ASSIGN_OR_RETURN(
         const FusedProgram finish,
@@ -44,7 +57,7 @@ class FusedReduceKernel final : public FusedMapKernel {
                              return reducer_.AddResult(builder);
                            }));
     fused_.finish = finish.expression;
-    return SetUp(after);
+    return SetUp(construction, after);
   }
 
   absl::Status Run(OpRun& run) override {

@@ -32,33 +32,73 @@ struct FusedProgram {
   // Adds value 0 to an expression, instead of an input of its type.
   using MakeFirst = std::function<Value(ExpressionBuilder&)>;
 
-  // `stored`: the type as which results are stored, if it is not their own.
+  // The map is valid, as ReadFusedMap returns it. `stored`: the type as which
+  // results are stored, if it is not their own.
   static absl::StatusOr<FusedProgram> Make(const FusedMap& map,
                                            const std::vector<int>& results,
                                            DataType stored = DataType(0),
                                            const MakeFirst& first = nullptr);
 };
 
+// Fails unless the library computes the step, which may use the values that
+// precede value `i`, its own.
+inline absl::Status CheckFusedStep(const FusedMap::Step& step, size_t i) {
+  const auto n = static_cast<int>(step.args.size());
+  const ElementwiseOp* const op = FindElementwise(step.op);
+  const bool is_known = step.op == "Const"     ? n == 0
+                        : step.op == "Cast"    ? n == 1
+                        : step.op == "Select"  ? n == 3
+                        : step.op == "BiasAdd" ? n == 2
+                        : step.op == "AddN"
+                            ? n > 0
+                            : op != nullptr && op->formula.arity() == n;
+  if (!is_known) {
+    return absl::InvalidArgumentError(
+        "the fused op has a step " + step.op + " with " + std::to_string(n) +
+        " inputs, which this library does not compute; it must be created by "
+        "the pass FuseElementwise of the same library");
+  }
+  for (const int arg : step.args) {
+    if (arg < 0 || static_cast<size_t>(arg) >= i) {
+      return absl::InvalidArgumentError(
+          "a step of the fused op refers to a value that does not precede it");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Returns the FusedMap of an op that FuseElementwise created, from attributes
-// with these names.
+// with these names. `first` is the type of an input before the others, if there
+// is one. Whatever the attributes are, indices of the result are in range, and
+// the library computes each step.
 inline absl::StatusOr<FusedMap> ReadFusedMap(
     KernelConstruction& construction,
-    const FusedMapAttrs& names = kFusedMapAttrs) {
+    const FusedMapAttrs& names = kFusedMapAttrs, DataType first = DataType(0)) {
   FusedMap map;
   TFPLUG_ASSIGN_OR_RETURN(
       map.inputs, construction.GetAttr<std::vector<DataType>>(names.types));
+  if (first != DataType(0)) map.inputs.insert(map.inputs.begin(), first);
   TFPLUG_ASSIGN_OR_RETURN(
       const auto steps,
       construction.GetAttr<std::vector<std::string>>(names.steps));
+  size_t num_values = map.inputs.size();
   for (const std::string& text : steps) {
     TFPLUG_ASSIGN_OR_RETURN(FusedMap::Step step, FusedMap::ParseStep(text));
+    TFPLUG_RETURN_IF_ERROR(CheckFusedStep(step, num_values++));
     map.steps.push_back(std::move(step));
   }
   TFPLUG_ASSIGN_OR_RETURN(
       const auto results,
       construction.GetAttr<std::vector<int64_t>>(names.results));
-  for (int64_t result : results) {
+  for (const int64_t result : results) {
+    if (result < 0 || static_cast<uint64_t>(result) >= num_values) {
+      return absl::InvalidArgumentError(
+          "a result of the fused op refers to a value that does not exist");
+    }
     map.results.push_back(static_cast<int>(result));
+  }
+  if (map.results.empty()) {
+    return absl::InvalidArgumentError("the fused op has no results");
   }
   return map;
 }
@@ -73,15 +113,10 @@ class FusedProgramBuilder {
                                      const FusedProgram::MakeFirst& first) {
     const size_t n = map_.inputs.size() + map_.steps.size();
     std::vector<bool> needed(n);
-    for (int result : results) {
-      if (result < 0 || static_cast<size_t>(result) >= n) return Malformed();
-      needed[static_cast<size_t>(result)] = true;
-    }
+    for (int result : results) needed[static_cast<size_t>(result)] = true;
     for (size_t i = n; i-- > map_.inputs.size();) {
-      for (int arg : StepOf(i).args) {
-        if (arg < 0 || arg >= static_cast<int>(i)) return Malformed();
-        if (needed[i]) needed[static_cast<size_t>(arg)] = true;
-      }
+      if (!needed[i]) continue;
+      for (int arg : StepOf(i).args) needed[static_cast<size_t>(arg)] = true;
     }
     FusedProgram program;
     values_.assign(n, Value(&builder_, 0));
@@ -94,7 +129,7 @@ class FusedProgramBuilder {
                                      : builder_.Input(types_[i]);
         program.inputs.push_back(static_cast<int>(i));
       } else {
-        TFPLUG_RETURN_IF_ERROR(AddStep(StepOf(i), i));
+        AddStep(StepOf(i), i);
       }
     }
     for (int result : results) {
@@ -113,50 +148,34 @@ class FusedProgramBuilder {
   const FusedMap::Step& StepOf(size_t value) const {
     return map_.steps[value - map_.inputs.size()];
   }
-  static absl::Status Malformed() {
-    return absl::InvalidArgumentError(
-        "a step or result of the fused op refers to a value that does not "
-        "precede it");
-  }
-
-  absl::Status AddStep(const FusedMap::Step& step, size_t i) {
+  void AddStep(const FusedMap::Step& step, size_t i) {
     if (step.op == "Const") {
       types_[i] = step.type;
       values_[i] = builder_.Add(
           {Opcode::kConstant, ComputeType(step.type), -1, -1, -1, step.bits});
-      return absl::OkStatus();
+      return;
     }
     std::vector<Value> x;
     for (int arg : step.args) x.push_back(values_[static_cast<size_t>(arg)]);
-    TFPLUG_ASSIGN_OR_RETURN(const Value y, Apply(step, x));
+    const Value y = Apply(step, x);
     const bool gives_bool = y.type() == DataType::kBool;
     types_[i] = gives_bool ? DataType::kBool : step.type;
     const bool is_narrow = ComputeType(types_[i]) != types_[i];
     values_[i] = is_narrow ? Cast(y, types_[i]) : y;
-    return absl::OkStatus();
   }
 
-  absl::StatusOr<Value> Apply(const FusedMap::Step& step,
-                              const std::vector<Value>& x) const {
-    const size_t n = x.size();
-    if (step.op == "Cast" && n == 1) return Cast(x[0], ComputeType(step.type));
-    if (step.op == "Select" && n == 3) return Select(x[0], x[1], x[2]);
-    if (step.op == "BiasAdd" && n == 2) return x[0] + x[1];
-    if (step.op == "AddN" && n > 0) {
+  static Value Apply(const FusedMap::Step& step, const std::vector<Value>& x) {
+    if (step.op == "Cast") return Cast(x[0], ComputeType(step.type));
+    if (step.op == "Select") return Select(x[0], x[1], x[2]);
+    if (step.op == "BiasAdd") return x[0] + x[1];
+    if (step.op == "AddN") {
       Value sum = x[0];
-      for (size_t i = 1; i < n; ++i) sum = sum + x[i];
+      for (size_t i = 1; i < x.size(); ++i) sum = sum + x[i];
       return sum;
     }
-    const ElementwiseOp* const op = FindElementwise(step.op);
-    if (op != nullptr && op->formula.arity() == static_cast<int>(n)) {
-      double attr;
-      std::memcpy(&attr, &step.bits, sizeof(attr));
-      return op->formula(x, attr);
-    }
-    return absl::InvalidArgumentError(
-        "the fused op has a step " + step.op + " with " + std::to_string(n) +
-        " inputs, which this library does not compute; it must be created by "
-        "the pass FuseElementwise of the same library");
+    double attr;
+    std::memcpy(&attr, &step.bits, sizeof(attr));
+    return FindElementwise(step.op)->formula(x, attr);
   }
 
   const FusedMap& map_;
