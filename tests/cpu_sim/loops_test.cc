@@ -189,6 +189,23 @@ TEST_CASE("arithmetic and comparisons with a value or a row") {
   });
 }
 
+TEST_CASE("erf of small numbers, also denormal ones") {
+  const Floats x = {8.816207631e-39f, -8.816207631e-39f, 1e-42f, 3e-37f,
+                    1e-20f,           9.99e-5f,          1.01e-4f};
+  ForEachLevel([&](const SimdCode& code) {
+    Floats y(x.size());
+    LoopsOf(code).compute(static_cast<int>(Opcode::kErf), kFloat, kFloat,
+                          static_cast<int64_t>(x.size()), y.data(), x.data(),
+                          nullptr, nullptr);
+    for (size_t i = 0; i < x.size(); ++i) {
+      CAPTURE(x[i]);
+      const float want = std::erf(x[i]);
+      CHECK(y[i] >= std::nextafter(want, -1.0f));
+      CHECK(y[i] <= std::nextafter(want, 1.0f));
+    }
+  });
+}
+
 TEST_CASE("all halves are converted") {
   std::vector<uint16_t> halves(1 << 16);
   for (size_t i = 0; i < halves.size(); ++i) {
