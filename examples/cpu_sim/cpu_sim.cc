@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "runtime/heap.h"
+#include "runtime/machine.h"
 
 namespace cpu_sim {
 
@@ -70,11 +71,15 @@ absl::Status Device::Init() {
   return absl::OkStatus();
 }
 
-// With CPU_SIM_BFC=0 tensors come from our allocator instead of TensorFlow's.
+// With CPU_SIM_BFC=0 tensors come from our allocator instead of TensorFlow's;
+// blocks with canaries must not be divided.
 tfplug::PlatformOptions Platform::Options() {
   tfplug::PlatformOptions options;
   const char* bfc = getenv("CPU_SIM_BFC");
-  options.use_bfc_allocator = bfc == nullptr || absl::string_view(bfc) != "0";
+  const absl::StatusOr<rt::Options> machine = rt::OptionsFromEnvironment();
+  options.use_bfc_allocator =
+      (bfc == nullptr || absl::string_view(bfc) != "0") &&
+      !(machine.ok() && machine->canaries);
   return options;
 }
 

@@ -179,15 +179,32 @@ class Memory final : public tfplug::Allocator {
   absl::StatusOr<tfplug::AllocatorStats> Stats() override;
   absl::StatusOr<tfplug::MemoryUsage> Usage() override;
 
+  bool has_canaries() const { return device_.has_canaries(); }
+
  private:
   rt::Device& device_;
+};
+
+// Memory that is cached, unless each block has canaries.
+class TensorMemory final : public tfplug::CachingAllocator<Memory> {
+ public:
+  using CachingAllocator::CachingAllocator;
+
+  absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
+                                                int64_t space) override {
+    return source().has_canaries() ? source().Allocate(size, space)
+                                   : CachingAllocator::Allocate(size, space);
+  }
+  absl::Status Deallocate(tfplug::DeviceMemory memory) override {
+    return source().has_canaries() ? source().Deallocate(memory)
+                                   : CachingAllocator::Deallocate(memory);
+  }
 };
 
 // With CPU_SIM_BFC=0, each tensor is allocated from the cache over Memory;
 // otherwise, the cache serves the few large blocks of TensorFlow's own
 // allocator.
-class Device final
-    : public tfplug::Device<Stream, tfplug::CachingAllocator<Memory>> {
+class Device final : public tfplug::Device<Stream, TensorMemory> {
  public:
   explicit Device(int ordinal) : ordinal_(ordinal) {}
   absl::Status Init() override;

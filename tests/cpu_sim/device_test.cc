@@ -187,6 +187,54 @@ TEST_CASE("Device: 0 bytes are a valid size") {
   CHECK(device.CopyOnDevice(nullptr, nullptr, 0).ok());
 }
 
+TEST_CASE("Canaries: writes beside a block are found, and memory is poisoned") {
+  constexpr size_t kBytes = 40, kSide = Canaries::kBytes;
+  std::vector<uint8_t> memory(kBytes + 2 * kSide);
+  uint8_t* const block = memory.data() + kSide;
+  Canaries canaries;
+  const auto change_after_write = [&](std::ptrdiff_t at) {
+    canaries.Place(block, kBytes);
+    block[at] = 0;
+    return canaries.Remove(block);
+  };
+  CHECK(change_after_write(0) == "");
+  CHECK(change_after_write(kBytes - 1) == "");
+  CHECK(change_after_write(kBytes) ==
+        "byte 0 after a block of 40 bytes was overwritten");
+  CHECK(change_after_write(kBytes + kSide - 1) ==
+        "byte 1023 after a block of 40 bytes was overwritten");
+  CHECK(change_after_write(-1) ==
+        "byte 1 before a block of 40 bytes was overwritten");
+  CHECK(change_after_write(-static_cast<std::ptrdiff_t>(kSide)) ==
+        "byte 1024 before a block of 40 bytes was overwritten");
+  for (const uint8_t byte : memory) CHECK(byte == Canaries::kPoison);
+}
+
+TEST_CASE("Device: memory with canaries") {
+  Options options;
+  options.devices = 1;
+  options.memory = 1 << 20;
+  options.strict = false;
+  options.canaries = true;
+  const auto machine = Machine::Create(options).value();
+  Device& device = *machine->GetDevice(0).value();
+  CHECK(device.has_canaries());
+  for (const size_t bytes : {size_t{1}, size_t{1000}, size_t{1} << 16}) {
+    auto* const block = static_cast<uint8_t*>(device.Allocate(bytes).value());
+    CHECK(reinterpret_cast<uintptr_t>(block) % 256 == 0);
+    uint8_t byte = 0;
+    CHECK(device.CopyToHost(&byte, block + bytes - 1, 1).ok());
+    CHECK(byte == Canaries::kPoison);
+    CHECK(device.Free(block).ok());
+    CHECK_FALSE(device.Free(block).ok());
+  }
+  CHECK(device.Stats()->in_use == 0);
+  CHECK_FALSE(device.Allocate(options.memory).ok());
+  CHECK_FALSE(device.Allocate(~size_t{0}).ok());
+  CHECK(device.Allocate(0).value() == nullptr);
+  CHECK(device.Free(nullptr).ok());
+}
+
 TEST_CASE("Machine: options are read from the environment") {
   CHECK(OptionsFromEnvironment()->devices == 2);
   CHECK(OptionsFromEnvironment()->strict);
@@ -197,6 +245,7 @@ TEST_CASE("Machine: options are read from the environment") {
   CHECK(options.devices == 3);
   CHECK(options.memory == 5 << 20);
   CHECK_FALSE(options.strict);
+  CHECK_FALSE(options.canaries);
   for (const char* bad : {"", "0", "-1", "1T", "99999999999G", "M"}) {
     CAPTURE(bad);
     setenv("CPU_SIM_MEMORY", bad, 1);

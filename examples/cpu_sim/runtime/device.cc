@@ -2,8 +2,11 @@
 #include "device.h"
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,20 +54,30 @@ absl::Status SelfWait() {
 }  // namespace
 
 Device::Device(Machine& machine, int ordinal, std::unique_ptr<Arena> memory,
-               std::unique_ptr<Arena> managed_memory)
+               std::unique_ptr<Arena> managed_memory, bool has_canaries)
     : machine_(machine),
       ordinal_(ordinal),
       memory_(std::move(memory)),
       managed_memory_(std::move(managed_memory)),
       heap_(memory_->size()),
-      managed_heap_(managed_memory_->size()) {}
+      managed_heap_(managed_memory_->size()),
+      canaries_(has_canaries ? std::make_unique<Canaries>() : nullptr) {}
 
 Device::~Device() = default;
 
 absl::StatusOr<void*> Device::Allocate(size_t bytes) {
   absl::Status status = CheckFault("allocate");
   if (!status.ok()) return status;
-  return AllocateFrom(heap_, *memory_, bytes);
+  if (canaries_ == nullptr || bytes == 0) {
+    return AllocateFrom(heap_, *memory_, bytes);
+  }
+  if (bytes > memory_->size()) return heap_.Allocate(bytes).status();
+  absl::StatusOr<void*> whole =
+      AllocateFrom(heap_, *memory_, bytes + 2 * Canaries::kBytes);
+  if (!whole.ok()) return whole;
+  void* const block = static_cast<char*>(*whole) + Canaries::kBytes;
+  canaries_->Place(static_cast<uint8_t*>(memory_->ToPrivate(block)), bytes);
+  return block;
 }
 
 absl::StatusOr<void*> Device::AllocateManaged(size_t bytes) {
@@ -88,7 +101,19 @@ absl::StatusOr<void*> Device::AllocateHost(size_t bytes) {
 absl::Status Device::Free(void* address) {
   absl::Status status = CheckFault("deallocate");
   if (!status.ok()) return status;
-  return FreeTo(heap_, *memory_, address);
+  if (canaries_ == nullptr || !memory_->Contains(address, 0)) {
+    return FreeTo(heap_, *memory_, address);
+  }
+  // Work that is enqueued may still write.
+  Await(/*clear=*/false).IgnoreError();
+  const std::string change =
+      canaries_->Remove(static_cast<uint8_t*>(memory_->ToPrivate(address)));
+  if (!change.empty()) {
+    fprintf(stderr, "CPU_SIM_CANARIES: %s\n", change.c_str());
+    abort();
+  }
+  return FreeTo(heap_, *memory_,
+                static_cast<char*>(address) - Canaries::kBytes);
 }
 
 absl::Status Device::FreeManaged(void* address) {
@@ -144,6 +169,11 @@ absl::Status Device::CopyOnDevice(void* device_dst, const void* device_src,
 absl::Status Device::Synchronize() {
   absl::Status status = CheckFault("synchronize_all_activity");
   if (!status.ok()) return status;
+  return Await(/*clear=*/true);
+}
+
+absl::Status Device::Await(bool clear) {
+  absl::Status status;
   std::vector<std::shared_ptr<Moment>> moments;
   {
     // Released before waiting, because a task may create or destroy a stream.
@@ -152,7 +182,7 @@ absl::Status Device::Synchronize() {
       if (stream->IsThisThread()) return SelfWait();
     }
     for (Stream* stream : streams_) {
-      moments.push_back(stream->EnqueueMoment(/*clear=*/true));
+      moments.push_back(stream->EnqueueMoment(clear));
     }
   }
   for (const std::shared_ptr<Moment>& moment : moments) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "arena.h"
+#include "canaries.h"
 #include "heap.h"
 
 namespace cpu_sim::rt {
@@ -31,12 +32,14 @@ class Stream;
 class Device {
  public:
   Device(Machine& machine, int ordinal, std::unique_ptr<Arena> memory,
-         std::unique_ptr<Arena> managed_memory);
+         std::unique_ptr<Arena> managed_memory, bool has_canaries = false);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   int ordinal() const { return ordinal_; }
+  // Whether each block of device memory lies between canaries.
+  bool has_canaries() const { return canaries_ != nullptr; }
 
   // Return RESOURCE_EXHAUSTED if no free range is large enough.
   absl::StatusOr<void*> Allocate(size_t bytes);
@@ -78,6 +81,10 @@ class Device {
   friend class Machine;
   friend class Stream;  // registers itself in streams_
 
+  // Blocks until all work that is in this device's streams now has run. Returns
+  // the streams' first error, and clears it if `clear`.
+  absl::Status Await(bool clear);
+
   // Returns the private address of a range of this device's memory, or null.
   void* Find(const void* address, size_t bytes) const;
 
@@ -87,6 +94,7 @@ class Device {
   const std::unique_ptr<Arena> managed_memory_;
   Heap heap_;
   Heap managed_heap_;
+  const std::unique_ptr<Canaries> canaries_;  // null if memory has none
   std::mutex streams_mutex_;
   std::vector<Stream*> streams_;
 };

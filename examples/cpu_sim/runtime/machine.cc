@@ -49,8 +49,7 @@ absl::StatusOr<std::unique_ptr<Machine>> CreateFromEnvironment() {
 
 absl::StatusOr<Options> OptionsFromEnvironment(const std::string& prefix) {
   Options options;
-  const std::string devices = prefix + "_DEVICES", memory = prefix + "_MEMORY",
-                    strict = prefix + "_STRICT";
+  const std::string devices = prefix + "_DEVICES", memory = prefix + "_MEMORY";
   if (const char* text = getenv(devices.c_str())) {
     if (!absl::SimpleAtoi(text, &options.devices) || options.devices < 0 ||
         options.devices > kMaxDevices) {
@@ -62,12 +61,17 @@ absl::StatusOr<Options> OptionsFromEnvironment(const std::string& prefix) {
       return InvalidVariable(memory, text, "bytes, such as 512M");
     }
   }
-  if (const char* text = getenv(strict.c_str())) {
-    const absl::string_view value = text;
-    if (value != "0" && value != "1") {
-      return InvalidVariable(strict, text, "0 or 1");
+  for (const auto& [name, option] :
+       {std::pair<const char*, bool*>{"_STRICT", &options.strict},
+        {"_CANARIES", &options.canaries}}) {
+    const std::string variable = prefix + name;
+    if (const char* text = getenv(variable.c_str())) {
+      const absl::string_view value = text;
+      if (value != "0" && value != "1") {
+        return InvalidVariable(variable, text, "0 or 1");
+      }
+      *option = value == "1";
     }
-    options.strict = value == "1";
   }
   return options;
 }
@@ -84,8 +88,9 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(
     absl::StatusOr<std::unique_ptr<Arena>> managed_memory =
         Arena::Create(options.memory, Arena::HostAccess::kReadWrite);
     if (!managed_memory.ok()) return managed_memory.status();
-    machine->devices_.push_back(std::make_unique<Device>(
-        *machine, ordinal, *std::move(memory), *std::move(managed_memory)));
+    machine->devices_.push_back(
+        std::make_unique<Device>(*machine, ordinal, *std::move(memory),
+                                 *std::move(managed_memory), options.canaries));
   }
   return machine;
 }

@@ -16,12 +16,13 @@ struct Options {
   int devices = 2;
   size_t memory = size_t{1} << 30;  // bytes of each device
   bool strict = true;               // device memory is inaccessible to the host
+  bool canaries = false;  // aborts if work writes beside device memory
 };
 
 // Reads CPU_SIM_DEVICES (0 to 64), CPU_SIM_MEMORY (bytes, optionally with a
-// suffix K, M or G, such as 512M) and CPU_SIM_STRICT (0 or 1), or variables
-// with another prefix. Unset variables keep their defaults. Returns
-// INVALID_ARGUMENT for any other text.
+// suffix K, M or G, such as 512M), CPU_SIM_STRICT (0 or 1) and CPU_SIM_CANARIES
+// (0 or 1), or variables with another prefix. Unset variables keep their
+// defaults. Returns INVALID_ARGUMENT for any other text.
 absl::StatusOr<Options> OptionsFromEnvironment(
     const std::string& prefix = "CPU_SIM");
 
