@@ -208,6 +208,32 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("CachingAllocator: a region that is split needs two records") {
+  // There are 255 records at first, of which some are left.
+  for (uint64_t pieces = 248; pieces <= 258; ++pieces) {
+    CAPTURE(pieces);
+    Driver driver;
+    driver.capacity = 64 << 20;
+    driver.options.first_region = 128 << 10;
+    Caching caching(driver);
+    REQUIRE(caching.Init().ok());
+    std::vector<DeviceMemory> held;
+    for (uint64_t i = 0; i < pieces; ++i) {
+      held.push_back(caching.Allocate(256, 0).value());
+    }
+    CHECK(driver.allocations == 1);
+    held.push_back(caching.Allocate(129 << 10, 0).value());
+    // The remainder of the second region, which has 256 KiB.
+    held.push_back(caching.Allocate(127 << 10, 0).value());
+    CHECK(driver.allocations == 2);
+    for (const DeviceMemory memory : held) {
+      CHECK(caching.Deallocate(memory).ok());
+    }
+    CHECK(caching.ReleaseFreeRegions() == 384 << 10);
+    CHECK(driver.live.empty());
+  }
+}
+
 TEST_CASE("CachingAllocator: errors of the driver are returned unchanged") {
   Driver driver;
   driver.fail_at = 0;
