@@ -92,7 +92,7 @@ class DiskCache {
   std::string Read(const std::string& name) const {
     const Descriptor folder(OpenFolder());
     if (!folder.is_open()) return "";
-    // Without waiting for a writer of a FIFO.
+    // This does not wait for a writer of a FIFO.
     const Descriptor file(
         openat(folder.number(), name.c_str(),
                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -192,7 +192,7 @@ class DiskCache {
     while (const dirent* const entry = readdir(list)) {
       const std::string name = entry->d_name;
       struct stat info;
-      // Also those that were not completed.
+      // This includes those that were not completed.
       if (name.find(kSuffix.data()) == std::string::npos ||
           fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
           !S_ISREG(info.st_mode)) {

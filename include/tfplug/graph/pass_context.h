@@ -82,7 +82,8 @@ class PassContext {
       std::initializer_list<kernel_internal::TypeAttr> types = {}) const {
     return kernels_.Has(op, types);
   }
-  // Like HasKernel above, for a list of types that is computed at run time.
+  // Does the same as HasKernel above for a list of types that is computed at
+  // run time.
   bool HasKernel(absl::string_view op,
                  absl::Span<const kernel_internal::TypeAttr> types) const {
     return kernels_.Has(op, types);

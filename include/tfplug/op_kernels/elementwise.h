@@ -287,7 +287,7 @@ class ElementwiseKernel : public BackendKernel {
   bool default_ = false;
 };
 
-// Whether the op's output is a bool, whatever the attribute T.
+// Returns whether the op's output is a bool, whatever the attribute T.
 inline bool GivesBool(const ElementwiseOp& op) {
   constexpr DataType kType = DataType::kFloat;
   if ((op.types & kernel::SetOf(kType)) == 0) return false;  // of bits

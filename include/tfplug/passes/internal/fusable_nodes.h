@@ -23,7 +23,7 @@
 
 namespace tfplug::passes_internal {
 
-// Whether the shapes are equal in all runs. Unknown dimensions
+// Returns whether the shapes are equal in all runs. Unknown dimensions
 // with the same number below -1 are equal: TensorFlow's inference numbers them.
 inline bool AreEqual(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || a.rank() != b.rank()) return false;

@@ -136,8 +136,8 @@ class FusedReductions {
                : has_last(constant->GetElements<int32_t>());
   }
 
-  // Whether the kernel of the reduction is made from primitives. The author's
-  // wins.
+  // Returns whether the kernel of the reduction is made from primitives. The
+  // author's wins.
   bool IsFusable(Node node, const kernel_internal::KernelSet& kernels) const {
     if (!context_.IsOnDevice(node.device()) || node.HasAttr("_kernel")) {
       return false;
@@ -146,7 +146,7 @@ class FusedReductions {
     return !kernels.HasAuthors(
         node.op(), absl::MakeConstSpan(&type, node.HasAttr("T") ? 1 : 0));
   }
-  // Whether nothing else uses the element-wise op that is reduced.
+  // Returns whether nothing else uses the element-wise op that is reduced.
   bool HasOwnInput(Node node, const Regions& regions) const {
     const Output from = node.input(0);
     return from && nodes_.Has(from.node) && IsOnlyUse(from.node) &&

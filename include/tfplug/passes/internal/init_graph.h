@@ -37,7 +37,7 @@ namespace tfplug {
 template <class... PassTs>
 struct GraphOptimizer {
   using Passes = passes_internal::PassList<PassTs...>;
-  // Called when TensorFlow loads the library, and for each optimization.
+  // Is called when TensorFlow loads the library, and for each optimization.
   static OptimizerSettings Settings() { return {}; }
 };
 
