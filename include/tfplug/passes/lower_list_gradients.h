@@ -9,9 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/capability.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/passes/internal/list_values.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -30,6 +33,10 @@ namespace tfplug {
 //
 // The second is also faster: a loop of n steps adds n elements, not n * n.
 //
+// Both ops move to the CPU if the pass cannot do this: other sums of lists, and
+// variants that the graph does not show to be lists, such as the optionals of
+// tf.cond's second derivative. TensorFlow then copies the elements.
+//
 // Runs for each device type of a plug-in after the author's passes, if
 // OptimizerSettings::replace_list_ops is true, the default.
 class LowerListGradients : public GraphPass {
@@ -38,15 +45,28 @@ class LowerListGradients : public GraphPass {
     if (Has(&CApi::TF_AddNVariant) && Has(&CApi::TF_ZerosLikeVariant)) {
       return absl::OkStatus();
     }
+    std::vector<Node> found;
     for (const char* op : {"ZerosLike", "AddN"}) {
       if (!graph.has_op(op)) continue;
-      std::vector<Node> found;
       for (Node node : graph.nodes(op)) {
-        if (IsOfLists(node) && IsOurs(context, node)) found.push_back(node);
+        if (IsOfVariants(node) && IsOurs(context, node)) found.push_back(node);
       }
-      for (Node node : found) {
-        TFPLUG_RETURN_IF_ERROR(op[0] == 'Z' ? LowerZeros(graph, node)
-                                            : LowerSum(graph, node));
+    }
+    // Before any of them changes.
+    std::vector<bool> are_lists;
+    for (Node node : found) are_lists.push_back(IsOfLists(context, node));
+    for (size_t i = 0; i < found.size(); ++i) {
+      const Node node = found[i];
+      bool is_lowered = false;
+      if (are_lists[i] && node.op() == "ZerosLike") {
+        TFPLUG_RETURN_IF_ERROR(LowerZeros(graph, node));
+        is_lowered = true;
+      } else if (are_lists[i]) {
+        TFPLUG_ASSIGN_OR_RETURN(is_lowered, LowerSum(graph, node));
+      }
+      if (!is_lowered && context.IsOnDevice(node.device())) {
+        node.SetDevice(internal::CpuInSameTask(node.device()));
+        node.RemoveAttr("_class");  // The colocation with nodes on the device.
       }
     }
     return absl::OkStatus();
@@ -59,9 +79,17 @@ class LowerListGradients : public GraphPass {
     return node.device().empty() || context.IsOnDevice(node.device());
   }
 
-  static bool IsOfLists(Node node) {
+  static bool IsOfVariants(Node node) {
     const auto type = node.GetAttr<DataType>("T");
     return type.ok() && *type == DataType::kVariant;
+  }
+
+  // Returns whether the node is of lists of numbers that the device can add.
+  static bool IsOfLists(const PassContext& context, Node node) {
+    const auto type = internal::ListValues::ElementType(node);
+    if (!type || *type == DataType::kVariant) return false;
+    return *type == DataType::kInt32 || !context.HasAnyKernel() ||
+           context.HasKernel("AddV2", {{"T", *type}});
   }
 
   // Adds a node on the device of `node`, with a name derived from that of
@@ -113,7 +141,7 @@ class LowerListGradients : public GraphPass {
 
   // A list of zeros except one element: the gradient of reading that element.
   struct OneElement {
-    Output index, value, shape;
+    Output index, value;
     DataType dtype;
   };
   static std::optional<OneElement> AsOneElement(Node node) {
@@ -125,10 +153,11 @@ class LowerListGradients : public GraphPass {
     if (!reserve || reserve.op() != "TensorListReserve" || !dtype.ok()) {
       return std::nullopt;
     }
-    return OneElement{node.input(1), node.input(2), reserve.input(0), *dtype};
+    return OneElement{node.input(1), node.input(2), *dtype};
   }
 
-  static absl::Status LowerSum(Graph& graph, Node node) {
+  // Returns false, and changes nothing, if two inputs are no OneElement.
+  static absl::StatusOr<bool> LowerSum(Graph& graph, Node node) {
     // The sum starts with the one input that is not a OneElement.
     std::optional<Output> sum;
     std::vector<OneElement> elements;
@@ -140,15 +169,21 @@ class LowerListGradients : public GraphPass {
       } else if (!sum) {
         sum = input;
       } else {
-        return absl::OkStatus();
+        return false;
       }
     }
-    if (!sum || elements.empty()) return absl::OkStatus();
+    if (!sum || elements.empty()) return false;
     for (size_t i = 0; i < elements.size(); ++i) {
       const OneElement& element = elements[i];
+      // An element without a value is read as zeros of this shape. Elements may
+      // have different shapes.
+      TFPLUG_ASSIGN_OR_RETURN(Node shape, AddBeside(graph, node, "/shape",
+                                                    "Shape", {element.value}));
+      shape.SetAttr("T", element.dtype);
+      shape.SetAttr("out_type", DataType::kInt32);
       TFPLUG_ASSIGN_OR_RETURN(
           Node before, AddBeside(graph, node, "/get", "TensorListGetItem",
-                                 {*sum, element.index, element.shape}));
+                                 {*sum, element.index, shape}));
       before.SetAttr("element_dtype", element.dtype);
       TFPLUG_ASSIGN_OR_RETURN(
           Node after,
@@ -165,7 +200,7 @@ class LowerListGradients : public GraphPass {
       set.SetAttr("element_dtype", element.dtype);
       sum = set;
     }
-    return absl::OkStatus();
+    return true;
   }
 };
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_LIST_VALUES_H_
+#define TFPLUG_PASSES_INTERNAL_LIST_VALUES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/graph/node.h"
+#include "tfplug/graph/ranges.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// Proves that a variant is a list of tensors. A variant can also be an
+// optional, in which nested gradients of branches keep their values, or a map.
+//
+// Examines the value and all values that are the same one, or of the same kind,
+// because an op forwards, adds or merges them. One of them must be produced or
+// read by an op on lists, and none by an op on optionals. The origin of the
+// others may be unknown: they may be arguments of the function.
+class ListValues {
+ public:
+  // Returns the type of the list's elements; none if the graph does not show
+  // that the value is a list, or of which type.
+  static std::optional<DataType> ElementType(Output value) {
+    ListValues values;
+    values.Add(value);
+    while (!values.pending_.empty() && !values.is_other_) {
+      const Output next = values.pending_.back();
+      values.pending_.pop_back();
+      values.ExamineOrigin(next);
+      values.ExamineUses(next);
+    }
+    if (values.is_other_) return std::nullopt;
+    return values.element_type_;
+  }
+
+ private:
+  // Ops whose outputs are of the same kind as all their variant inputs.
+  static bool Forwards(absl::string_view op) {
+    static constexpr absl::string_view kOps[] = {
+        "Identity", "StopGradient",  "PreventGradient", "Snapshot", "Enter",
+        "Exit",     "NextIteration", "Switch",          "_SwitchN", "Merge",
+        "AddN",     "ZerosLike"};
+    return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+  }
+  // Whether output 0 of the op is a list.
+  static bool MakesList(absl::string_view op) {
+    static constexpr absl::string_view kOps[] = {
+        "EmptyTensorList",      "TensorListReserve",
+        "TensorListFromTensor", "TensorListPushBack",
+        "TensorListPopBack",    "TensorListSetItem",
+        "TensorListResize",     "TensorListScatter",
+        "TensorListScatterV2",  "TensorListScatterIntoExistingList",
+        "TensorListSplit"};
+    return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+  }
+  // Whether input 0 of the op is a list.
+  static bool ReadsList(absl::string_view op) {
+    static constexpr absl::string_view kOps[] = {
+        "TensorListElementShape", "TensorListLength",
+        "TensorListPushBack",     "TensorListPopBack",
+        "TensorListGetItem",      "TensorListSetItem",
+        "TensorListStack",        "TensorListGather",
+        "TensorListConcat",       "TensorListConcatV2",
+        "TensorListResize",       "TensorListScatterIntoExistingList"};
+    return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+  }
+  static bool MakesOptional(absl::string_view op) {
+    return op == "OptionalFromValue" || op == "OptionalNone";
+  }
+  static bool ReadsOptional(absl::string_view op) {
+    return op == "OptionalGetValue" || op == "OptionalHasValue";
+  }
+
+  void Add(Output value) {
+    if (value && seen_.emplace(value.node.id(), value.port).second) {
+      pending_.push_back(value);
+    }
+  }
+
+  void ExamineOrigin(Output value) {
+    const absl::string_view op = value.node.op();
+    if (Forwards(op)) {
+      // The other input of a Switch is its condition.
+      const bool is_switch = op == "Switch" || op == "_SwitchN";
+      const int count = is_switch ? 1 : value.node.num_inputs();
+      for (int i = 0; i < count; ++i) Add(value.node.input(i));
+    } else if (op == "IdentityN") {
+      Add(value.node.input(value.port));
+    } else if (value.port == 0 && MakesList(op)) {
+      NoteList(value.node);
+    } else {
+      is_other_ |= MakesOptional(op) || absl::StartsWith(op, "TensorMap") ||
+                   op == "EmptyTensorMap";
+    }
+  }
+
+  void ExamineUses(Output value) {
+    for (const Use& use : value.node.uses(value.port)) {
+      const absl::string_view op = use.node.op();
+      if (op == "Switch" && use.input == 0) {
+        Add({use.node, 0});
+        Add({use.node, 1});
+      } else if (op == "_SwitchN" && use.input == 0) {
+        for (const Use& after : use.node.uses()) {
+          if (!after.is_control()) Add(after.node.input(after.input));
+        }
+      } else if (Forwards(op)) {
+        Add({use.node, 0});
+      } else if (op == "IdentityN") {
+        Add({use.node, use.input});
+      } else if (use.input == 0 && ReadsList(op)) {
+        NoteList(use.node);
+      } else if (use.input == 0) {
+        is_other_ |= ReadsOptional(op) || absl::StartsWith(op, "TensorMap");
+      }
+    }
+  }
+
+  void NoteList(Node op) {
+    const auto type = op.GetAttr<DataType>("element_dtype");
+    if (!type.ok()) return;  // Such as TensorListLength.
+    is_other_ |= element_type_.has_value() && *element_type_ != *type;
+    element_type_ = *type;
+  }
+
+  std::set<std::pair<uint32_t, int>> seen_;
+  std::vector<Output> pending_;
+  std::optional<DataType> element_type_;
+  bool is_other_ = false;
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_INTERNAL_LIST_VALUES_H_
