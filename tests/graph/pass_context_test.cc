@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/graph/graph.h>
 #include <tfplug/graph/pass_context.h>
 #include <tfplug/kernel/kernel.h>
 #include <tfplug/kernel/register_kernel.h>
@@ -98,6 +99,30 @@ TEST_CASE("names are fetched from TensorFlow once") {
   CHECK(context.status().ok());
   const TF_GrapplerItem nothing;
   CHECK((*GraphItem(&nothing).GetNodesToPreserve())->empty());
+}
+
+TEST_CASE("a constant that may be fed has no value") {
+  LeakCheckedFake fake;
+  TF_GrapplerItem item;
+  item.nodes_to_preserve = {"fed", "fetched", "second", "target"};
+  item.fetch_nodes = {"fetched:0", "second:1", "target"};
+  const PassContext context("SIM", "", &item);
+  Graph graph;
+  for (const char* name : {"free", "fed", "fetched", "second", "target"}) {
+    const Node node = graph.AddNode(name, "Const").value();
+    Constant::Of(Shape{}, std::vector<float>{1.5f}).Write(node);
+    const bool is_free = node.name() == "free" || node.name() == "fetched";
+    CHECK(context.MayBeFed(node) != is_free);
+    CHECK(context.ReadConstant(node).ok() == is_free);
+    CHECK(context.ReadConstantShape(node).ok() == is_free);
+  }
+  CHECK(!context.MayBeFed(Output(graph.FindNode("second"), 1)));
+  CHECK(context.ReadConstant(graph.FindNode("fed")).status() ==
+        absl::FailedPreconditionError(
+            "node 'fed' (Const) must be preserved and may be fed, so that its "
+            "value can be another one in each run"));
+  CHECK(absl::IsInvalidArgument(
+      context.ReadConstant(graph.AddNode("fed/x", "Neg").value()).status()));
 }
 
 TEST_CASE("properties are inferred once, and values only on request") {

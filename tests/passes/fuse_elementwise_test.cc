@@ -40,6 +40,21 @@ TEST_CASE("a chain becomes one op, whose result is the same") {
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
 }
 
+TEST_CASE("a constant that may be fed stays an input") {
+  for (const bool is_fetched : {true, false}) {
+    Fusion f;
+    f.Feed("x", {2}, {1, 2});
+    f.Scalar("half", 0.5);
+    f.Add("mul", "Mul", {"x", "half"});
+    f.Add("neg", "Neg", {"mul"});
+    f.Add("out", "Identity", {"neg"});
+    f.item.nodes_to_preserve = {"half"};
+    if (is_fetched) f.item.fetch_nodes = {"half:0"};
+    f.Fuse();
+    CHECK(f["neg/fused"].num_inputs() == (is_fetched ? 1 : 2));
+  }
+}
+
 TEST_CASE("a value with other uses becomes an output") {
   Fusion f;
   f.Feed("x", {3}, {-1, 0, 1});

@@ -39,14 +39,14 @@ struct OneNode {
     f.SetAttr("T", type);
     for (int i = 0; i < num_inputs; ++i) {
       const Node input =
-          graph.AddNode(std::string(1, "xyz"[i]), "_Arg").value();
+          graph.AddNode(std::string(1, "xyzuvw"[i]), "_Arg").value();
       REQUIRE(f.AddInput(input).ok());
     }
   }
   ~OneNode() { kernel_internal::RegisteredKernels().Clear(); }
 
   void Run() {
-    const PassContext context("SIM", "", nullptr);
+    const PassContext context("SIM", "", &item);
     const auto status = KeepToOwnKernels().Run(graph, context);
     REQUIRE_MESSAGE(status.ok(), status.ToString());
     REQUIRE(graph.Check().ok());
@@ -76,6 +76,7 @@ struct OneNode {
   std::string Text() const { return ToText(f); }
 
   testing::LeakCheckedFake fake;
+  testing::TF_GrapplerItem item;
   Graph graph;
   Node f;
 };
@@ -143,6 +144,7 @@ TEST_CASE("a multiple is a sum again") {
     int constant;  // the input that is the factor
     std::vector<const char*> kernels;
     const char* expected;
+    bool is_fed = false;
   };
   const char* const kOther = "Mul";
   for (const Case& c : std::vector<Case>{
@@ -154,6 +156,7 @@ TEST_CASE("a multiple is a sum again") {
            {2, 0, {"RealDiv"}, "RealDiv(2.[], RealDiv(1.[], y))"},
            {2.5, 0, {"AddV2"}, kOther},
            {9, 0, {"AddV2"}, kOther},
+           {2, 1, {"AddV2"}, kOther, true},
        }) {
     OneNode one("Mul", 2);
     const Node factor = one.f.input(c.constant).node;
@@ -162,6 +165,7 @@ TEST_CASE("a multiple is a sum again") {
     Constant::Of(Shape{}, std::vector<float>{static_cast<float>(c.factor)})
         .Write(factor);
     AddKernels(c.kernels);
+    if (c.is_fed) one.item.nodes_to_preserve = {std::string(factor.name())};
     one.Run();
     if (c.expected == kOther) {
       CHECK(one.f.op() == "Mul");
@@ -210,11 +214,59 @@ TEST_CASE("a broadcast multiplies by ones of the constant shape") {
     broadcast.Run();
     CHECK(broadcast.Text() == "Mul(x, 1.[4,3])");
   }
+  SUBCASE("fed") {
+    const Node shape = broadcast.f.input(1).node;
+    shape.SetOp("Const");
+    Constant::Of<int32_t>({2}, {4, 3}).Write(shape);
+    broadcast.item.nodes_to_preserve = {"y"};
+    broadcast.Run();
+    CHECK(broadcast.f.op() == "BroadcastTo");
+  }
   SUBCASE("not constant") {
     broadcast.Run();
     CHECK(broadcast.f.op() == "BroadcastTo");
     CHECK(broadcast.f.device() == kCpu);
   }
+}
+
+// A fused normalization, optionally with a sum, and the user of two outputs.
+struct FusedNorm : OneNode {
+  explicit FusedNorm(bool has_side = false)
+      : OneNode("_FusedBatchNormEx", has_side ? 6 : 5) {
+    f.SetAttr("activation_mode", "Relu");
+    f.SetAttr("num_side_inputs", int64_t{has_side});
+    f.SetAttr("epsilon", 0.5f);
+    user = graph.AddNode("user", "_Retval").value();
+    REQUIRE(user.SetInputs({f, Output(f, 1)}).ok());
+    AddKernels({"Relu", "AddV2"});
+  }
+  Node user;
+};
+
+TEST_CASE("a fused batch normalization becomes its parts") {
+  for (const bool has_side : {false, true}) {
+    FusedNorm norm(has_side);
+    norm.Run();
+    CHECK(norm.f.op() == "FusedBatchNormV3");
+    CHECK(norm.f.num_inputs() == 5);
+    CHECK(norm.f.GetAttr<float>("epsilon").value() == 0.5f);
+    CHECK(!norm.f.HasAttr("activation_mode"));
+    CHECK(!norm.f.HasAttr("num_side_inputs"));
+    CHECK(norm.user.input(1) == Output(norm.f, 1));
+    const std::string text = "FusedBatchNormV3(x, y, z, u, v)";
+    CHECK(norm.ToText(norm.user.input(0).node) ==
+          "Relu(" + (has_side ? "AddV2(" + text + ", w)" : text) + ")");
+  }
+}
+
+TEST_CASE("a fused batch normalization that stays") {
+  FusedNorm norm;
+  SUBCASE("it has a kernel") { AddKernels({"_FusedBatchNormEx"}); }
+  SUBCASE("it may be fetched") { norm.item.nodes_to_preserve = {"f"}; }
+  SUBCASE("another activation") { norm.f.SetAttr("activation_mode", "Elu"); }
+  norm.Run();
+  CHECK(norm.f.op() == "_FusedBatchNormEx");
+  CHECK(norm.user.input(0) == Output(norm.f, 0));
 }
 
 TEST_CASE("an op without a formula moves to the CPU") {

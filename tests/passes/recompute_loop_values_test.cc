@@ -105,7 +105,8 @@ TEST_CASE("a counter is computed from the gradient's") {
   const Node last = enter.input(0).node;
   CHECK(last.op() == "Sub");
   CHECK(last.input(0).node.name() == "n");
-  CHECK(passes_internal::LoopVariable::IsInt32(last.input(1), 1));
+  CHECK(passes_internal::LoopVariable::IsInt32(
+      PassContext("SIM", "", &loops.item), last.input(1), 1));
 }
 
 TEST_CASE(
@@ -144,6 +145,12 @@ TEST_CASE("lists that are kept") {
   SUBCASE("the value is another one") {
     loops.Add("other", "Neg", {"i/switch:1"});
     REQUIRE(loops.push.SetInput(1, loops.At("other")).ok());
+  }
+  SUBCASE("the first value of the counter is fed") {
+    loops.item.nodes_to_preserve = {"start"};
+  }
+  SUBCASE("the constant before it is fed") {
+    loops.item.nodes_to_preserve = {"zero"};
   }
   SUBCASE("the counter starts with 1") {
     REQUIRE(loops.At("start").node.SetInput(0, loops.At("step")).ok());

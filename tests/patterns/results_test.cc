@@ -88,8 +88,8 @@ TEST_CASE_FIXTURE(Fixture, "two matches in one graph are independent") {
   }
 }
 TEST_CASE_FIXTURE(NormFixture, "a result whose name must remain") {
-  SUBCASE("because it is preserved") {
-    Preserve("rsqrt");
+  SUBCASE("because it is fetched") {
+    Fetch("rsqrt");
     Add("user", "Neg", {"rsqrt"});
     CHECK(Run(rules) == "1");
     CHECK(Text() ==
@@ -102,6 +102,11 @@ TEST_CASE_FIXTURE(NormFixture, "a result whose name must remain") {
     CHECK(Text() ==
           "mul = MyNorm(x)\nsquare = Identity(mul:1)\nuser = Neg(x, ^square)");
   }
+}
+TEST_CASE_FIXTURE(NormFixture, "a result that may be fed") {
+  Preserve("rsqrt");
+  Add("user", "Neg", {"rsqrt"});
+  CHECK(Run(rules) == "0");
 }
 TEST_CASE_FIXTURE(NormFixture, "a result on another device") {
   Add("user", "Neg", {"rsqrt"});

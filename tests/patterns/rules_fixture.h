@@ -30,10 +30,13 @@ class RulesFixture {
  public:
   RulesFixture() {
     preserved_.clear();
+    fetched_.clear();
     op_defs_.clear();
     using internal::tensorflow;
-    tensorflow.TF_GetNodesToPreserveListSize = &ListSize;
-    tensorflow.TF_GetNodesToPreserveList = &List;
+    tensorflow.TF_GetNodesToPreserveListSize = &ListSize<preserved_>;
+    tensorflow.TF_GetNodesToPreserveList = &List<preserved_>;
+    tensorflow.TF_GetFetchNodesListSize = &ListSize<fetched_>;
+    tensorflow.TF_GetFetchNodesList = &List<fetched_>;
     tensorflow.TF_NewFunctionLibraryDefinition = [](const capi::TF_Buffer*,
                                                     capi::TF_Status*) {
       return reinterpret_cast<capi::TF_FunctionLibraryDefinition*>(&op_defs_);
@@ -86,7 +89,13 @@ class RulesFixture {
     return node;
   }
   Node operator[](const std::string& name) { return graph.FindNode(name); }
+  // Preserves a node, which may be fed.
   void Preserve(const std::string& name) { preserved_.insert(name); }
+  // Preserves a node because its output 0 is fetched.
+  void Fetch(const std::string& name) {
+    preserved_.insert(name);
+    fetched_.insert(name + ":0");
+  }
 
   // Defines an op of TensorFlow's registry. Attributes are "name: kind"; those
   // of kind bool and float have a default. Inputs and outputs are "x: T",
@@ -178,16 +187,18 @@ class RulesFixture {
     }
     return arg;
   }
+  template <std::set<std::string>& names>
   static void ListSize(const capi::TF_GrapplerItem*, int* count, size_t* bytes,
                        capi::TF_Status*) {
-    *count = static_cast<int>(preserved_.size());
+    *count = static_cast<int>(names.size());
     *bytes = 0;
-    for (const std::string& name : preserved_) *bytes += name.size();
+    for (const std::string& name : names) *bytes += name.size();
   }
+  template <std::set<std::string>& names>
   static void List(const capi::TF_GrapplerItem*, char** values, size_t* lengths,
                    int, void* storage, size_t, capi::TF_Status*) {
     char* to = static_cast<char*>(storage);
-    for (const std::string& name : preserved_) {
+    for (const std::string& name : names) {
       std::memcpy(to, name.data(), name.size());
       *values++ = to;
       *lengths++ = name.size();
@@ -206,7 +217,7 @@ class RulesFixture {
     buffer->length = found->second.size();
   }
 
-  static inline std::set<std::string> preserved_;
+  static inline std::set<std::string> preserved_, fetched_;
   static inline std::map<std::string, std::string> op_defs_;
 
   testing::ScopedFakeTensorFlow fake_;

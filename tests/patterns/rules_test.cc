@@ -258,14 +258,39 @@ TEST_CASE_FIXTURE(TransposeFixture, "a value takes the root's place") {
 TEST_CASE_FIXTURE(TransposeFixture, "a node with other uses is kept") {
   Add("other", "Neg", {"t1"});
   SUBCASE("by another node") {}
-  SUBCASE("because it is preserved") {
+  SUBCASE("because it is fetched") {
     CHECK(graph.RemoveNode(graph.FindNode("other")).ok());
     Add("other", "Neg", {"x"});
-    Preserve("t1");
+    Fetch("t1");
   }
   CHECK(Run(rules) == "1");
   CHECK(graph.FindNode("t1"));
   CHECK_FALSE(graph.FindNode("t2"));
+}
+TEST_CASE_FIXTURE(TransposeFixture,
+                  "no rule looks through a node that is fed") {
+  Preserve("t1");
+  CHECK(Explain(rules, "t2") ==
+        "cancel: 't1' (Transpose) may be fed with another value\n");
+  CHECK(Run(rules) == "0");
+}
+TEST_CASE_FIXTURE(RulesFixture, "a constant that is fed is none") {
+  const Pattern x = Any();
+  const Rules rules =
+      MakeRules(Rule("half", Match<ops::Mul>(x, MatchConst(0.5))).ReplaceBy(x));
+  Add("x", "Placeholder");
+  AddConst("c", Constant::Of(Shape{}, std::vector<float>{0.5f}));
+  Add("mul", "Mul", {"x", "c"});
+  SUBCASE("fetched") {
+    Fetch("c");
+    CHECK(Run(rules) == "1");
+  }
+  SUBCASE("fed") {
+    Preserve("c");
+    CHECK(Explain(rules, "mul") ==
+          "half: 'c' (Const) may be fed with another value\n");
+    CHECK(Run(rules) == "0");
+  }
 }
 TEST_CASE_FIXTURE(TransposeFixture,
                   "a root whose name must remain becomes an Identity") {

@@ -122,7 +122,7 @@ def _spawn(function, cases, env, plugin):
 
 
 # Variables that Python and TensorFlow read before a forked child can change them.
-_AT_START = {"PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL"}
+_AT_START = {"PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS"}
 
 
 def _environment():

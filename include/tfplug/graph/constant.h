@@ -53,7 +53,8 @@ class Constant {
   }
 
   // Reads the value of `node`. INVALID_ARGUMENT, naming the node, if it is not
-  // a Const or its value is not supported.
+  // a Const or its value is not supported. In a pass, use
+  // PassContext::ReadConstant(): a run can feed a Const with another value.
   static absl::StatusOr<Constant> Read(const Node& node);
   // Sets the attributes `dtype` and `value` of a Const node.
   void Write(const Node& node) const;

@@ -2,17 +2,23 @@
 #ifndef TFPLUG_GRAPH_PASS_CONTEXT_H_
 #define TFPLUG_GRAPH_PASS_CONTEXT_H_
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "tfplug/base/internal/device_name.h"
+#include "tfplug/base/shape.h"
+#include "tfplug/graph/constant.h"
 #include "tfplug/graph/function_library.h"
 #include "tfplug/graph/graph_item.h"
 #include "tfplug/graph/graph_properties.h"
+#include "tfplug/graph/node.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 
 #pragma GCC visibility push(hidden)
@@ -59,6 +65,30 @@ class PassContext {
     }
     return (*preserved)->find(node) != (*preserved)->end();
   }
+  // Whether a run may replace the output's value: a session can be fed the
+  // value of any node, even of a Const. True for a node that must be preserved,
+  // unless this output is fetched, which TensorFlow forbids for a fed one. A
+  // pass must neither read such a value from the graph, nor compute it in
+  // another way.
+  bool MayBeFed(Output output) const {
+    if (!IsPreserved(output.node.name())) return false;
+    const auto fetched = item_.GetFetchNodes();
+    // A name without an output can be one of a node that runs, but is fed.
+    return !fetched.ok() ||
+           std::find((*fetched)->begin(), (*fetched)->end(),
+                     absl::StrCat(output.node.name(), ":", output.port)) ==
+               (*fetched)->end();
+  }
+  // Like Constant::Read() and Constant::ReadShape(), but FAILED_PRECONDITION if
+  // the value may be fed.
+  absl::StatusOr<Constant> ReadConstant(const Node& node) const {
+    if (auto s = CheckNotFed(node); !s.ok()) return s;
+    return Constant::Read(node);
+  }
+  absl::StatusOr<Shape> ReadConstantShape(const Node& node) const {
+    if (auto s = CheckNotFed(node); !s.ok()) return s;
+    return Constant::ReadShape(node);
+  }
   // The error that TensorFlow returned to IsPreserved(), if any.
   const absl::Status& status() const { return status_; }
 
@@ -92,6 +122,14 @@ class PassContext {
   bool HasAnyKernel() const { return kernels_.HasAny(); }
 
  private:
+  absl::Status CheckNotFed(const Node& node) const {
+    if (node.op() != "Const" || !MayBeFed(node)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "node '", node.name(),
+        "' (Const) must be preserved and may be fed, so that its value can be "
+        "another one in each run"));
+  }
+
   const std::string device_type_;
   const absl::string_view graph_def_;
   const GraphItem item_;

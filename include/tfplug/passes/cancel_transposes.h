@@ -18,8 +18,9 @@ namespace passes_internal {
 
 // Returns the permutation in a Const, without negative axes; empty if the node
 // is not a Const, or its value is not a permutation.
-inline std::vector<int64_t> PermutationOf(const Node& node) {
-  const auto constant = Constant::Read(node);
+inline std::vector<int64_t> PermutationOf(const patterns::Matched& m,
+                                          const patterns::Pattern& pattern) {
+  const auto constant = m.context().ReadConstant(m.node(pattern));
   if (!constant.ok() || constant->shape().rank() != 1) return {};
   auto axes = constant->GetIntegers();
   if (!axes.ok()) return {};
@@ -46,8 +47,8 @@ inline std::vector<patterns::Rule> CancelTransposesRules() {
   const auto second_axes = Match<ops::Const>().MayHaveOtherUses();
   const auto second = Match<ops::Transpose>(first, second_axes);
   const auto are_inverse = [=](const Matched& m) {
-    const auto a = passes_internal::PermutationOf(m.node(first_axes));
-    const auto b = passes_internal::PermutationOf(m.node(second_axes));
+    const auto a = passes_internal::PermutationOf(m, first_axes);
+    const auto b = passes_internal::PermutationOf(m, second_axes);
     if (a.empty() || a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i) {
       if (a[static_cast<size_t>(b[i])] != static_cast<int64_t>(i)) return false;
@@ -58,7 +59,7 @@ inline std::vector<patterns::Rule> CancelTransposesRules() {
   const auto axes = Match<ops::Const>().MayHaveOtherUses();
   const auto transpose = Match<ops::Transpose>(x, axes);
   const auto is_identity = [=](const Matched& m) {
-    const auto a = passes_internal::PermutationOf(m.node(axes));
+    const auto a = passes_internal::PermutationOf(m, axes);
     for (size_t i = 0; i < a.size(); ++i) {
       if (a[i] != static_cast<int64_t>(i)) return false;
     }

@@ -88,7 +88,7 @@ class FoldBatchNormRule {
                                                  const ConstPattern& pattern,
                                                  size_t size) {
     TFPLUG_ASSIGN_OR_RETURN(const Constant constant,
-                            Constant::Read(m.node(pattern)));
+                            m.context().ReadConstant(m.node(pattern)));
     TFPLUG_ASSIGN_OR_RETURN(std::vector<float> elements,
                             constant.GetElements<float>());
     if (constant.shape().rank() != 1 || elements.size() != size) {
@@ -116,7 +116,7 @@ class FoldBatchNormRule {
 
   absl::StatusOr<Constant> FoldedFilter(const Matched& m) const {
     TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
-                            Constant::Read(m.node(filter_)));
+                            m.context().ReadConstant(m.node(filter_)));
     TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights,
                             filter.GetElements<float>());
     const size_t depth = FilterDepth<Conv>(filter);
@@ -129,7 +129,7 @@ class FoldBatchNormRule {
 
   absl::StatusOr<Constant> FoldedBias(const Matched& m) const {
     TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
-                            Constant::Read(m.node(filter_)));
+                            m.context().ReadConstant(m.node(filter_)));
     const size_t depth = FilterDepth<Conv>(filter);
     TFPLUG_ASSIGN_OR_RETURN(const auto factors, Factors(m, depth));
     TFPLUG_ASSIGN_OR_RETURN(const auto offset, Read(m, offset_, depth));
@@ -177,9 +177,9 @@ patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
   const auto folded =
       NewConst([=](const Matched& m) -> absl::StatusOr<Constant> {
         TFPLUG_ASSIGN_OR_RETURN(const Constant old,
-                                Constant::Read(m.node(filter)));
+                                m.context().ReadConstant(m.node(filter)));
         TFPLUG_ASSIGN_OR_RETURN(const Constant row,
-                                Constant::Read(m.node(scale)));
+                                m.context().ReadConstant(m.node(scale)));
         TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights,
                                 old.GetElements<float>());
         TFPLUG_ASSIGN_OR_RETURN(const auto factors, row.GetElements<float>());

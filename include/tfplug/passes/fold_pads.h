@@ -22,9 +22,10 @@ namespace passes_internal {
 // Returns the paddings of a Pad's 4 x 2 Const in the form of explicit_paddings;
 // empty if they are not such a constant, pad the batch or channels, or are
 // negative.
-inline std::vector<int64_t> ImagePaddings(const Node& node,
+inline std::vector<int64_t> ImagePaddings(const PassContext& context,
+                                          const Node& node,
                                           absl::string_view data_format) {
-  const auto constant = Constant::Read(node);
+  const auto constant = context.ReadConstant(node);
   if (!constant.ok() || constant->shape() != Shape{4, 2}) return {};
   auto paddings = constant->GetIntegers();
   if (!paddings.ok()) return {};
@@ -49,7 +50,7 @@ patterns::Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
   const auto paddings = [=](const Matched& m) {
     const auto format =
         m.node(conv).template GetAttr<std::string>("data_format");
-    return ImagePaddings(m.node(amounts), format.value_or(""));
+    return ImagePaddings(m.context(), m.node(amounts), format.value_or(""));
   };
   return Rule(std::string("Pad + ") + Conv::kName, conv)
       .OnlyIf(

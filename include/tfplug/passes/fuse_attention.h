@@ -149,7 +149,8 @@ class AttentionRules {
                       const std::string& layout) const {
     using namespace patterns;
     const auto number = [](const Matched& m, const Pattern& pattern) {
-      const absl::StatusOr<Constant> value = Constant::Read(m.node(pattern));
+      const absl::StatusOr<Constant> value =
+          m.context().ReadConstant(m.node(pattern));
       return value.ok() ? patterns_internal::SplatOf(*value).value_or(1) : 1;
     };
     const AttentionRules self = *this;

@@ -108,11 +108,13 @@ class LayerNormRules {
     return patterns::New("TfplugLayerNorm", x_, gamma_, beta_).RequireKernel();
   }
   static double NumberOf(const Matched& m, const Pattern& constant) {
-    const absl::StatusOr<Constant> value = Constant::Read(m.node(constant));
+    const absl::StatusOr<Constant> value =
+        m.context().ReadConstant(m.node(constant));
     return value.ok() ? patterns_internal::SplatOf(*value).value_or(0) : 0;
   }
   static bool IsLastAxis(const Matched& m, const Pattern& axis, int rank) {
-    const absl::StatusOr<Constant> value = Constant::Read(m.node(axis));
+    const absl::StatusOr<Constant> value =
+        m.context().ReadConstant(m.node(axis));
     if (!value.ok() || rank < 1) return false;
     const auto axes = value->GetIntegers();
     return axes.ok() && axes->size() == 1 &&

@@ -97,7 +97,7 @@ class FusionRuleBuilder {
              shape.rank() <= Kind::kRank;
     };
     const auto vector = NewConst([row](const Matched& m) {
-      absl::StatusOr<Constant> constant = Constant::Read(m.node(row));
+      absl::StatusOr<Constant> constant = m.context().ReadConstant(m.node(row));
       return constant.ok() ? constant->Reshaped({constant->num_elements()})
                            : std::move(constant);
     });

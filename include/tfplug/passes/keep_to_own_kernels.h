@@ -12,6 +12,8 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/passes/internal/expansion.h"
+#include "tfplug/passes/internal/fused_norms.h"
+#include "tfplug/passes/internal/split_sums.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,8 +30,7 @@ struct InsertedOp {
 // consecutive, the best formula first. Not listed: ops for which TensorFlow has
 // kernels on every device (Const, Identity, NoOp, Reshape, ExpandDims);
 // rewriters that change only types, names and edges; rewrites only for devices
-// named CPU or GPU, or of known memory size; and Snapshot, which needs in-place
-// ops.
+// named CPU or GPU; and Snapshot, which needs in-place ops.
 inline constexpr InsertedOp kInsertedOps[] = {
     {"AddN", "AddV2(...)"},
     {"AddN", "Add(...)"},
@@ -73,7 +74,9 @@ inline constexpr InsertedOp kInsertedOps[] = {
 // become an AddN, and if the device has no kernel for AddN, the function would
 // fail when it runs. This pass, which runs after them, turns the AddN into
 // AddV2 again. If the library has no kernels for any formula either, the op
-// moves to the CPU, which ReportFallback shows.
+// moves to the CPU, which ReportFallback shows. A sum that TensorFlow has split
+// into updates by reference becomes an AddN again (internal/split_sums.h), and
+// a fused batch normalization its parts (internal/fused_norms.h).
 //
 // A setting of TensorFlow could turn off the whole rewriter instead, but
 // TensorFlow crashes if two plug-ins in a process have different settings.
@@ -81,6 +84,10 @@ class KeepToOwnKernels : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasAnyKernel()) return absl::OkStatus();
+    if (auto s = passes_internal::SplitSums::Rejoin(graph, context); !s.ok())
+      return s;
+    if (auto s = passes_internal::FusedNorms::Split(graph, context); !s.ok())
+      return s;
     // The ops of a formula may have formulas of their own.
     for (int depth = kMaxDepth; depth >= 0; --depth) {
       const auto is_changed = RunOnce(graph, context);
@@ -151,7 +158,7 @@ class KeepToOwnKernels : public GraphPass {
 
   static absl::Status Replace(Graph& graph, Node node, DataType type,
                               const PassContext& context) {
-    passes_internal::Expansion expansion(graph, node, type);
+    passes_internal::Expansion expansion(graph, context, node, type);
     // The flattest formula first, so that Add and AddV2 do not alternate.
     for (int depth = 0; depth < kMaxDepth; ++depth) {
       for (const InsertedOp& row : kInsertedOps) {

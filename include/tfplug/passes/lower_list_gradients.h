@@ -86,7 +86,7 @@ class LowerListGradients : public GraphPass {
 
   // Returns whether the node is of lists of numbers that the device can add.
   static bool IsOfLists(const PassContext& context, Node node) {
-    const auto type = internal::ListValues::ElementType(node);
+    const auto type = passes_internal::ListValues::ElementType(node);
     if (!type || *type == DataType::kVariant) return false;
     return *type == DataType::kInt32 || !context.HasAnyKernel() ||
            context.HasKernel("AddV2", {{"T", *type}});

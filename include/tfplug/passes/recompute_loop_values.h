@@ -58,7 +58,7 @@ class RecomputeLoopValues : public GraphPass {
       if (!stack) continue;
       if (stack->pop && stack->pop.num_uses(1) > 0) {
         TFPLUG_ASSIGN_OR_RETURN(const Output value,
-                                Recompute(graph, *stack, push));
+                                Recompute(graph, context, *stack, push));
         if (!value) continue;
         TFPLUG_RETURN_IF_ERROR(graph.ReplaceUses(Output(stack->pop, 1), value));
       }
@@ -129,16 +129,17 @@ class RecomputeLoopValues : public GraphPass {
 
   // Returns the value that the gradient would pop, computed in its loop; null
   // if this class does not know how.
-  static absl::StatusOr<Output> Recompute(Graph& graph, const Stack& stack,
-                                          Node push) {
+  static absl::StatusOr<Output> Recompute(Graph& graph,
+                                          const PassContext& context,
+                                          const Stack& stack, Node push) {
     const Output value = passes_internal::SkipIdentities(push.input(1));
     if (!value) return Output();
     if (const auto variable = LoopVariable::Find(value)) {
       if (variable->IsInvariant()) {
         return AddEnter(graph, stack, variable->enter.input(0));
       }
-      const auto counter = FindCounter(graph, *stack.popped);
-      if (!variable->IsCounter() || !variable->exit() || !counter) {
+      const auto counter = FindCounter(graph, context, *stack.popped);
+      if (!variable->IsCounter(context) || !variable->exit() || !counter) {
         return Output();
       }
       TFPLUG_ASSIGN_OR_RETURN(Node one, AddNode(graph, push, "Const", {}));
@@ -169,13 +170,14 @@ class RecomputeLoopValues : public GraphPass {
 
   // Returns a counter of the loop to which `variable` belongs.
   static std::optional<LoopVariable> FindCounter(Graph& graph,
+                                                 const PassContext& context,
                                                  const LoopVariable& variable) {
     const auto frame = variable.enter.GetAttr<std::string>("frame_name");
     for (Node enter : graph.nodes("Enter")) {
       const auto other = enter.GetAttr<std::string>("frame_name");
       if (!frame.ok() || !other.ok() || *frame != *other) continue;
       const auto found = LoopVariable::After(enter);
-      if (found && found->IsCounter()) return found;
+      if (found && found->IsCounter(context)) return found;
     }
     return std::nullopt;
   }

@@ -20,6 +20,7 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/internal/attr_codec.h"
 #include "tfplug/graph/internal/tensor_proto.h"
+#include "tfplug/graph/pass_context.h"
 #include "tfplug/graph/ranges.h"
 
 #pragma GCC visibility push(hidden)
@@ -71,8 +72,8 @@ inline std::string EncodeNumber(double number, DataType type) {
 //                           other input, a scalar Const, says: 2 to 8
 class Expansion {
  public:
-  Expansion(Graph& graph, Node node, DataType type)
-      : graph_(graph), node_(node), type_(type) {
+  Expansion(Graph& graph, const PassContext& context, Node node, DataType type)
+      : graph_(graph), context_(context), node_(node), type_(type) {
     for (const Input& input : node.inputs()) inputs_.push_back(input.from);
   }
 
@@ -177,7 +178,7 @@ class Expansion {
     if (inputs_.size() < 2) {
       return absl::InvalidArgumentError("the node has no second input");
     }
-    const auto constant = Constant::Read(inputs_[1].node);
+    const auto constant = context_.ReadConstant(inputs_[1].node);
     if (!constant.ok()) return constant.status();
     const auto dims = constant->GetIntegers();
     if (!dims.ok()) return dims.status();
@@ -190,7 +191,7 @@ class Expansion {
     constexpr size_t kMaxCount = 8;
     if (inputs_.size() != 2) return {};
     for (const size_t i : {0, 1}) {
-      const auto constant = Constant::Read(inputs_[i].node);
+      const auto constant = context_.ReadConstant(inputs_[i].node);
       if (!constant.ok() || constant->shape().rank() != 0) continue;
       for (size_t count = 2; count <= kMaxCount; ++count) {
         const std::string number =
@@ -274,6 +275,7 @@ class Expansion {
   }
 
   Graph& graph_;
+  const PassContext& context_;
   const Node node_;
   const DataType type_;
   std::vector<Output> inputs_;

@@ -26,9 +26,10 @@
 namespace tfplug::passes_internal {
 
 // Returns the only element of a scalar constant as FusedMap::Step::bits.
-inline bool ReadScalar(const Node& node, DataType type, uint64_t* bits) {
+inline bool ReadScalar(const PassContext& context, const Node& node,
+                       DataType type, uint64_t* bits) {
   if (node.op() != "Const") return false;
-  const auto shape = Constant::ReadShape(node);
+  const auto shape = context.ReadConstantShape(node);
   if (!shape.ok() || shape->rank() != 0) return false;
   const auto constant = Constant::Read(node);
   if (!constant.ok() || constant->dtype() != type) return false;
@@ -127,7 +128,7 @@ class FusedCluster {
       if (IsMember(from)) continue;
       const DataType type = nodes_.InputType(member, input.index);
       uint64_t bits = 0;
-      if (ReadScalar(from, type, &bits)) {
+      if (ReadScalar(context_, from, type, &bits)) {
         // A constant in a branch or loop runs when these run.
         for (Node control : from.controls()) AddControl(control);
         continue;
@@ -189,7 +190,7 @@ class FusedCluster {
     FusedMap::Step step;
     step.op = "Const";
     step.type = nodes_.InputType(member, input.index);
-    ReadScalar(from, step.type, &step.bits);
+    ReadScalar(context_, from, step.type, &step.bits);
     return AddValue(std::move(step));
   }
 

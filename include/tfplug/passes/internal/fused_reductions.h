@@ -119,10 +119,10 @@ class FusedReductions {
     return count == 1;
   }
 
-  static bool ReducesLast(Node reduction, const PartialShape& shape) {
+  bool ReducesLast(Node reduction, const PartialShape& shape) const {
     const Node axes = reduction.input(1).node;
     if (!axes || axes.op() != "Const") return false;
-    const auto constant = Constant::Read(axes);
+    const auto constant = context_.ReadConstant(axes);
     if (!constant.ok()) return false;
     const auto has_last = [&](const auto& list) {
       return list.ok() &&

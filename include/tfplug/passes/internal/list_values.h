@@ -18,7 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::internal {
+namespace tfplug::passes_internal {
 
 // Proves that a variant is a list of tensors. A variant can also be an
 // optional, in which nested gradients of branches keep their values, or a map.
@@ -140,7 +140,7 @@ class ListValues {
   bool is_other_ = false;
 };
 
-}  // namespace tfplug::internal
+}  // namespace tfplug::passes_internal
 
 #pragma GCC visibility pop
 

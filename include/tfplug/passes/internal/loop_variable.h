@@ -10,6 +10,7 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/node.h"
+#include "tfplug/graph/pass_context.h"
 #include "tfplug/graph/ranges.h"
 
 #pragma GCC visibility push(hidden)
@@ -60,14 +61,16 @@ struct LoopVariable {
   }
 
   // Whether it starts with 0 and grows by 1 in each iteration.
-  bool IsCounter() const {
+  bool IsCounter(const PassContext& context) const {
     const Output sum = SkipIdentities(next.input(0));
-    if (!IsInt32(enter.input(0), 0) || !sum || sum.node.num_inputs() != 2 ||
+    if (!IsInt32(context, enter.input(0), 0) || !sum ||
+        sum.node.num_inputs() != 2 ||
         (sum.node.op() != "AddV2" && sum.node.op() != "Add")) {
       return false;
     }
     for (const int i : {0, 1}) {
-      if (IsValue(sum.node.input(i)) && IsInt32(sum.node.input(1 - i), 1)) {
+      if (IsValue(sum.node.input(i)) &&
+          IsInt32(context, sum.node.input(1 - i), 1)) {
         return true;
       }
     }
@@ -86,10 +89,14 @@ struct LoopVariable {
     return {};
   }
 
-  static bool IsInt32(Output output, int32_t expected) {
-    output = SkipIdentities(output);
+  static bool IsInt32(const PassContext& context, Output output,
+                      int32_t expected) {
+    for (int i = 0; i < 8 && output && output.node.op() == "Identity"; ++i) {
+      if (context.MayBeFed(output)) return false;
+      output = output.node.input(0);
+    }
     if (!output || output.node.op() != "Const") return false;
-    const absl::StatusOr<Constant> value = Constant::Read(output.node);
+    const absl::StatusOr<Constant> value = context.ReadConstant(output.node);
     if (!value.ok() || value->num_elements() != 1) return false;
     const auto elements = value->GetElements<int32_t>();
     return elements.ok() && elements->front() == expected;

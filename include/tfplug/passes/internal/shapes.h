@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "tfplug/base/shape.h"
-#include "tfplug/graph/constant.h"
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/patterns/matched.h"
 
@@ -22,7 +21,7 @@ inline PartialShape ShapeOf(const patterns::Matched& matched,
                             const Output& output) {
   if (!output.node) return {};
   if (output.node.op() == "Const") {
-    const auto shape = Constant::ReadShape(output.node);
+    const auto shape = matched.context().ReadConstantShape(output.node);
     return shape.ok() ? PartialShape(*shape) : PartialShape();
   }
   const auto outputs =

@@ -31,6 +31,7 @@ struct Mismatch {
     kUsed,             // `other`, outside the match, uses `node`.
     kControlUsed,      // `other` has a control edge from `node`.
     kPreserved,        // TensorFlow requires `node` to be preserved.
+    kFed,              // `node` may be fed.
     kOutputUsed,       // Output `index` of `node` is used, but would vanish.
     kDevice,           // `node` is on another device than `other`.
     kOtherDevice,      // `node` is not on the pass's device type.
@@ -110,6 +111,8 @@ inline std::string Describe(const Mismatch& m) {
       return Describe(m.other) + " has a control edge from " + Describe(m.node);
     case Reason::kPreserved:
       return Describe(m.node) + " must be preserved";
+    case Reason::kFed:
+      return Describe(m.node) + " may be fed with another value";
     case Reason::kOutputUsed:
       return "output " + std::to_string(m.index) + " of " + Describe(m.node) +
              " may be used, but the replacement does not provide it";

@@ -27,6 +27,7 @@ class PatternSurroundings {
     if (!CheckOverlap() || !CheckDevice() || !CheckRoot()) return false;
     for (size_t i = 1; i < match_.size(); ++i) {
       if (match_.IsConsumed(i) && !CheckInner(i)) return false;
+      if (match_.IsNode(i) && !CheckNotFed(i)) return false;
     }
     return true;
   }
@@ -129,6 +130,15 @@ class PatternSurroundings {
     }
     return !context_.IsPreserved(node.name()) ||
            Fail(Reason::kPreserved, kFar + 2, node);
+  }
+  // Checks that the replacement may depend on how the node computes its value.
+  bool CheckNotFed(size_t i) {
+    const Output& output = match_.output(i);
+    if (!output) return true;
+    const bool may_be_fed = match_.element(i)->has_many_outputs
+                                ? context_.IsPreserved(output.node.name())
+                                : context_.MayBeFed(output);
+    return !may_be_fed || Fail(Reason::kFed, kFar + 2, output.node);
   }
   // Whether the node's only use is an input of a consumed node that was matched
   // shortly before it. Does not need the graph's lists of uses, which take
