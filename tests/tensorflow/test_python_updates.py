@@ -84,6 +84,102 @@ def generator(tf):
     return drawn, random.split(2)[1].normal([2]), random.state
 
 
+def binomial(tf):
+    """TensorFlow's kernel writes the new state into a buffer that others share."""
+    random = tf.random.Generator.from_seed(3)
+    return [random.binomial([3], [9.0] * 3, [0.5] * 3) for _ in range(3)], random.state
+
+
+def every_draw(tf):
+    """Each op that advances a state; an earlier read keeps its value."""
+    raw, results = tf.raw_ops, []
+    draws = {
+        raw.StatefulRandomBinomial: {"counts": [9.0], "probs": [0.5]},
+        raw.StatefulStandardNormalV2: {},
+        raw.StatefulTruncatedNormal: {},
+        raw.StatefulUniform: {},
+        raw.StatefulUniformFullInt: {"dtype": tf.uint64},
+        raw.StatefulUniformInt: {"minval": 0, "maxval": 1000},
+        raw.RngSkip: {"delta": 7},
+        raw.RngReadAndSkip: {"delta": 7}}
+    for op, arguments in draws.items():
+        random = tf.random.Generator.from_seed(3)
+        # The CPU's kernel of binomials changes what was read.
+        on_device = "SIM" in random.state.device
+        before = random.state.read_value() if on_device else tf.constant([3, 0, 0])
+        call = dict(arguments, resource=random.state.handle)
+        if op is raw.RngReadAndSkip:
+            call |= {"alg": 1, "delta": tf.constant(7, tf.uint64)}
+        else:
+            call["algorithm"] = tf.constant(1, tf.int64)
+        if "delta" in call and op is raw.RngSkip:
+            call["delta"] = tf.constant(7, tf.int64)
+        if op not in (raw.RngSkip, raw.RngReadAndSkip):
+            call["shape"] = tf.constant([1])
+        drawn = [x for x in (op(**call), op(**call)) if x is not None]
+        results += [*drawn, random.state.read_value(), tf.cast(before, tf.int64)]
+    return results
+
+
+def raw_updates(tf):
+    """tf.raw_ops has functions of its own."""
+    raw, v = tf.raw_ops, tf.Variable([1.0, 2.0, 3.0])
+    raw.AssignAddVariableOp(resource=v.handle, value=[1.0, 1.0, 1.0])
+    raw.AssignSubVariableOp(resource=v.handle, value=[0.5, 1.0, 1.5])
+    raw.ResourceScatterAdd(resource=v.handle, indices=[2, 0], updates=[5.0, 6.0])
+    raw.ResourceScatterMul(resource=v.handle, indices=[1], updates=3.0)
+    raw.ResourceScatterNdSub(ref=v.handle, indices=[[1]], updates=[0.25])
+    raw.ResourceStridedSliceAssign(ref=v.handle, begin=[0], end=[1], strides=[1],
+                                   value=[9.0])
+    unnamed = raw.VarHandleOp(dtype=tf.float32, shape=[1])
+    raw.AssignVariableOp(resource=unnamed, value=[1.0])
+    raw.AssignAddVariableOp(resource=unnamed, value=[2.0])
+    return (v, raw.ReadVariableOp(resource=unnamed, dtype=tf.float32),
+            raw.ResourceGather(resource=v.handle, indices=[1, 0], dtype=tf.float32))
+
+
+def imported_functions(tf):
+    """Other modules import the functions under their own names."""
+    from tensorflow.python.ops import resource_variable_ops
+    from tensorflow.python.ops.gen_resource_variable_ops import (
+        assign_add_variable_op as add)
+    from tensorflow.python.ops.state_ops import scatter_add, scatter_nd_update
+    v = tf.Variable([1.0, 2.0, 3.0])
+    add(v.handle, tf.constant([1.0, 2.0, 3.0]))
+    resource_variable_ops.assign_sub_variable_op(v.handle, [1.0, 1.0, 1.0])
+    scatter_add(v, [0], [2.0])
+    scatter_nd_update(v, [[1]], [8.0])
+    return v
+
+
+def scatter_at_scalar(tf):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    v.scatter_update(tf.IndexedSlices(7.0, 1))
+    v.scatter_add(tf.IndexedSlices(2.0, 2))
+    w = _matrix(tf)
+    w.scatter_update(tf.IndexedSlices(tf.constant([7.0, 8.0, 9.0]), 1))
+    return v, w
+
+
+def wrong_shape(tf):
+    """An update is not broadcast."""
+    v = tf.Variable([1.0, 2.0])
+    for update in (v.assign_add, v.assign_sub):
+        try:
+            update([1.0])
+        except tf.errors.InvalidArgumentError as error:
+            assert ("Cannot update variable with shape [2] using a Tensor with shape "
+                    "[1], shapes must be equal." in str(error)), error
+        else:
+            raise AssertionError("updated")
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def unknown_shape(x):
+        v.assign_add(x)
+    unknown_shape(tf.constant([1.0, 2.0]))
+    return v
+
+
 def function_of_one_op(tf):
     v = tf.Variable([1.0, 2.0])
 
@@ -130,7 +226,9 @@ def unrelated_variable(tf):
 
 CASES = {function.__name__: function for function in (
     assign_add, step_counter, returned_value, gradient_accumulation,
-    moving_average, slices, sparse_read, generator, function_of_one_op,
+    moving_average, slices, sparse_read, generator, binomial, every_draw,
+    raw_updates, imported_functions, scatter_at_scalar, wrong_shape,
+    function_of_one_op,
     branches_and_loop, generator_in_function, unrelated_variable)}
 for _kind in ("add", "sub", "min", "max", "mul", "div", "update"):
     CASES[f"scatter_{_kind}"] = lambda tf, kind=_kind: scatter(tf, kind)

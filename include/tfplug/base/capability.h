@@ -35,9 +35,10 @@ absl::Status Require(Function CApi::*function) {
   const auto name = [](capi::Release release) {
     return std::to_string(release.major) + "." + std::to_string(release.minor);
   };
-  std::string message = "this TensorFlow";
+  std::string message = "this TensorFlow", running;
   if (internal::tensorflow.TF_Version != nullptr) {
-    message.append(" (").append(internal::tensorflow.TF_Version()).append(")");
+    running = internal::tensorflow.TF_Version();
+    message.append(" (").append(running).append(")");
   }
   message.append(" lacks ").append(info.name);
   const capi::FunctionReleases& releases = info.releases;
@@ -48,6 +49,10 @@ absl::Status Require(Function CApi::*function) {
     ++after.minor;
     message.append("; releases " + name(releases.since) + " to " +
                    name(before) + " and from " + name(after) + " on have it");
+    // An early build.
+    if (running.rfind(name(after) + ".", 0) == 0) {
+      message.append(", but not this build of " + name(after));
+    }
   } else if (releases.last.major == 0) {
     message.append("; releases from " + name(releases.since) + " on have it");
   } else {

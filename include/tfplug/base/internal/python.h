@@ -36,6 +36,31 @@ inline bool RunInPython(const std::string& program, const std::string& call) {
   return result == 0;
 }
 
+// Defines the Python function replace_function, which replaces the code of one
+// of TensorFlow's functions. Other modules have imported such a function under
+// names of their own, so that replacing a module's attribute misses calls.
+inline constexpr char kPythonReplace[] = R"py(
+def replace_function(function, name, call):
+  """Makes all references to `function` call call(original, names of its
+  parameters, args, kwargs), which is stored under `name`."""
+  import inspect
+  import types
+  original = types.FunctionType(
+      function.__code__, function.__globals__, function.__name__,
+      function.__defaults__, function.__closure__)
+  original.__kwdefaults__ = function.__kwdefaults__
+  code = function.__code__
+  names = code.co_varnames[:code.co_argcount]
+  function.__signature__ = inspect.signature(function)
+  function.__globals__[name] = lambda args, kwargs: call(
+      original, names, args, kwargs)
+  defined = {}
+  exec(f"def {function.__name__}(*args, **kwargs):\n"
+       f"  return {name}(args, kwargs)", defined)
+  function.__defaults__ = function.__kwdefaults__ = None
+  function.__code__ = defined[function.__name__].__code__
+)py";
+
 }  // namespace tfplug::internal
 
 #pragma GCC visibility pop

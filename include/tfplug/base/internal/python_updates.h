@@ -33,9 +33,10 @@ namespace tfplug::internal {
 // kernel; calls of these ops are left unchanged.
 inline constexpr char kPythonUpdates[] = R"py(
 def wrap_variable_updates(device_type, kept):
-  import functools
+  import inspect
   from tensorflow.python.eager import context
   from tensorflow.python.framework import dtypes
+  from tensorflow.python.framework import errors
   from tensorflow.python.framework import ops
   from tensorflow.python.ops import gen_array_ops as arrays
   from tensorflow.python.ops import gen_math_ops as math
@@ -45,66 +46,94 @@ def wrap_variable_updates(device_type, kept):
 
   marker = f"/device:{device_type}:"
 
-  def on_copy(original, value, args, kwargs):
-    """Runs the op on a copy in host memory; returns (result, new value)."""
+  def on_copy(original, value, **arguments):
+    """Runs the op on a copy in host memory; returns (result, new value). The
+    copy shares no buffer, because some kernels write into shared ones."""
     with ops.device("CPU:0"):
       copy = variables.var_handle_op(dtype=value.dtype, shape=value.shape,
                                      shared_name=context.anonymous_name())
-      variables.assign_variable_op(copy, arrays.identity(value))
-      result = original(copy, *args, **kwargs)
+      variables.assign_variable_op(copy, arrays.deep_copy(value))
+      result = original(copy, **arguments)
       return result, variables.read_variable_op(copy, value.dtype)
 
-  def wrap(module, op, function, update=None, read=None):
-    """Wraps module.function, which creates `op`. `update` computes the new
-    value of the variable, `read` a result; without either, on_copy computes
-    both."""
-    original = getattr(module, function, None)
-    if original is None:
-      return
+  def type_of(resource, arguments):
+    """Returns the type of the variable."""
+    data = resource._handle_data
+    if data and data.shape_and_type:
+      return dtypes.as_dtype(data.shape_and_type[0].dtype)
+    for name in ("value", "updates"):
+      if name in arguments:
+        return ops.convert_to_tensor(arguments[name]).dtype
+    if "algorithm" in arguments or "alg" in arguments:
+      return dtypes.int64  # the state of a random generator
+    return dtypes.as_dtype(arguments["dtype"])
 
-    @functools.wraps(original)
-    def call(*args, **kwargs):
-      names = [n for n in ("resource", "ref") if n in kwargs]
-      resource = kwargs[names[0]] if names else args[0]
-      types = isinstance(resource, ops.EagerTensor) and (
-          marker in resource.device) and (
-          resource._handle_data and resource._handle_data.shape_and_type)
-      if not types or (op, types[0].dtype) in kept:
+  def wrap(module, op, function, update=None, read=None):
+    """Wraps module.function and module.op, which create `op`. `update`
+    computes the new value of the variable, `read` a result; without either,
+    on_copy computes both."""
+    def call(original, names, args, kwargs):
+      arguments = dict(zip(names, args), **kwargs)
+      resource = arguments.pop(names[0], None)
+      if (len(args) > len(names) or not set(kwargs).issubset(names) or
+          not isinstance(resource, ops.EagerTensor) or
+          marker not in resource.device):
         return original(*args, **kwargs)
-      dtype = dtypes.as_dtype(types[0].dtype)
-      rest = args if names else args[1:]
-      options = {k: v for k, v in kwargs.items() if k not in names + ["name"]}
+      dtype = type_of(resource, arguments)
+      if (op, dtype.as_datatype_enum) in kept:
+        return original(*args, **kwargs)
+      arguments.pop("name", None)
       with ops.device(resource.device):
         value = variables.read_variable_op(resource, dtype)
         if read is not None:
-          return read(value, *rest, **options)
+          return read(value, **arguments)
         if update is None:
-          result, value = on_copy(original, value, rest, options)
+          result, value = on_copy(original, value, **arguments)
           variables.assign_variable_op(resource, value)
           return result
-        value = update(value, *rest, **options)
-        return variables.assign_variable_op(resource, value)
+        return variables.assign_variable_op(resource,
+                                            update(value, **arguments))
 
-    setattr(module, function, call)
+    for name in (function, op):
+      if hasattr(module, name):
+        replace_function(inspect.unwrap(getattr(module, name)),
+                         f"_tfplug_{device_type}_{op}", call)
 
   def rows(scatter):
     """Returns an update that scatters rows with a TensorScatter... op."""
     def update(value, indices, updates):
       indices = ops.convert_to_tensor(indices)
       updates = ops.convert_to_tensor(updates, dtype=value.dtype)
+      row = arrays.shape(value)[1:]
       if updates.shape.rank == 0:
-        shape = arrays.concat_v2(
-            [arrays.shape(indices), arrays.shape(value)[1:]], 0)
-        updates = arrays.broadcast_to(updates, shape)
-      return scatter(value, arrays.expand_dims(indices, -1), updates)
+        updates = arrays.broadcast_to(
+            updates, arrays.concat_v2([arrays.shape(indices), row], 0))
+      # TensorScatter... refuses a scalar.
+      count = arrays.reshape(arrays.size(indices), [1])
+      updates = arrays.reshape(updates, arrays.concat_v2([count, row], 0))
+      return scatter(value, arrays.reshape(indices, [-1, 1]), updates)
     return update
 
   def elements(scatter):
-    return lambda value, indices, updates, use_locking=True, **_: (
-        scatter(value, indices, updates))
+    return lambda value, indices, updates, **_: scatter(value, indices, updates)
 
-  wrap(variables, "AssignAddVariableOp", "assign_add_variable_op", math.add_v2)
-  wrap(variables, "AssignSubVariableOp", "assign_sub_variable_op", math.sub)
+  def assign(compute):
+    def update(variable, value):
+      value = ops.convert_to_tensor(value, dtype=variable.dtype)
+      if not value.shape.is_compatible_with(variable.shape):
+        text = (f"Cannot update variable with shape {variable.shape.as_list()} "
+                f"using a Tensor with shape {value.shape.as_list()}, shapes "
+                "must be equal.")
+        if not context.executing_eagerly():
+          raise ValueError(text)
+        raise errors.InvalidArgumentError(None, None, text)
+      return compute(variable, value)
+    return update
+
+  wrap(variables, "AssignAddVariableOp", "assign_add_variable_op",
+       assign(math.add_v2))
+  wrap(variables, "AssignSubVariableOp", "assign_sub_variable_op",
+       assign(math.sub))
   for kind in ("Add", "Sub", "Min", "Max", "Update", "Mul", "Div"):
     scatter = getattr(arrays, f"tensor_scatter_{kind.lower()}", None)
     wrap(variables, f"ResourceScatter{kind}",
@@ -112,7 +141,8 @@ def wrap_variable_updates(device_type, kept):
     wrap(states, f"ResourceScatterNd{kind}",
          f"resource_scatter_nd_{kind.lower()}", scatter and elements(scatter))
   wrap(arrays, "ResourceStridedSliceAssign", "resource_strided_slice_assign",
-       arrays.tensor_strided_slice_update)
+       lambda variable, **arguments: arrays.tensor_strided_slice_update(
+           variable, **arguments))
   wrap(variables, "ResourceGather", "resource_gather",
        read=lambda value, indices, dtype=None, batch_dims=0, **_: (
            arrays.gather_v2(value, indices, batch_dims, batch_dims=batch_dims)))
@@ -140,7 +170,9 @@ inline absl::Status WrapPythonUpdates(const std::string& device_type,
     call +=
         "(\"" + op + "\", " + std::to_string(static_cast<int>(type)) + "), ";
   }
-  if (RunInPython(kPythonUpdates, call + "})")) return absl::OkStatus();
+  if (RunInPython(std::string(kPythonReplace) + kPythonUpdates, call + "})")) {
+    return absl::OkStatus();
+  }
   return absl::InternalError(
       "cannot wrap TensorFlow's Python functions that update variables on " +
       device_type +
