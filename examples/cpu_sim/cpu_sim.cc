@@ -84,9 +84,7 @@ tfplug::PlatformOptions Platform::Options() {
 }
 
 absl::StatusOr<int> Platform::DeviceCount() {
-  const auto& machine = rt::Machine::Get();
-  if (!machine.ok()) return machine.status();
-  return (*machine)->CountDevices();
+  return rt::Machine::CountDevices();
 }
 
 }  // namespace cpu_sim

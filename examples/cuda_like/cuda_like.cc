@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_like.h"
 
+#include <tfplug/base/ask_in_child.h>
 #include <tfplug/base/status_macros.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -195,6 +197,7 @@ Device::Device(Platform& platform, int ordinal)
     : platform_(platform), driver_(platform.driver()), ordinal_(ordinal) {}
 
 absl::Status Device::Init() {
+  TFPLUG_RETURN_IF_ERROR(platform_.Load());
   TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGet, &device_, ordinal_));
   TFPLUG_RETURN_IF_ERROR(
       driver_.Call(driver_.cuDevicePrimaryCtxRetain, &context_, device_));
@@ -278,10 +281,23 @@ absl::Status Device::SynchronizeAllActivity() {
 
 // ---- Platform --------------------------------------------------------------
 
-absl::StatusOr<int> Platform::DeviceCount() {
-  int count = 0;
-  TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGetCount, &count));
-  return count;
+absl::Status Platform::Init() {
+  TFPLUG_ASSIGN_OR_RETURN(
+      const std::string count,
+      tfplug::AskInChild([this]() -> absl::StatusOr<std::string> {
+        TFPLUG_RETURN_IF_ERROR(driver_.Load());
+        int devices = 0;
+        TFPLUG_RETURN_IF_ERROR(
+            driver_.Call(driver_.cuDeviceGetCount, &devices));
+        return absl::StrCat(devices);
+      }));
+  count_ = std::atoi(count.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status Platform::Load() {
+  std::call_once(load_, [this] { loaded_ = driver_.Load(); });
+  return loaded_;
 }
 
 const BlasLibrary& Platform::blas() {

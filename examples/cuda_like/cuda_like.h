@@ -198,9 +198,14 @@ class Platform final : public tfplug::Platform<Device> {
   // GPUs have kernels.
   static constexpr char kType[] = "CUDA_LIKE";
 
-  absl::Status Init() override { return driver_.Load(); }
-  absl::StatusOr<int> DeviceCount() override;
+  // Counts the devices in another process, so that children which are forked
+  // before a device is created can use them.
+  absl::Status Init() override;
+  absl::StatusOr<int> DeviceCount() override { return count_; }
 
+  // Loads the driver for this process, at the first call.
+  absl::Status Load();
+  // Loaded once there is a device.
   const Driver& driver() const { return driver_; }
   // Loads cuBLAS at the first call, in a fraction of a second.
   const BlasLibrary& blas();
@@ -208,7 +213,10 @@ class Platform final : public tfplug::Platform<Device> {
  private:
   friend Device;  // adds itself to devices_
 
+  int count_ = 0;
   Driver driver_;
+  std::once_flag load_;
+  absl::Status loaded_;
   std::once_flag load_blas_;
   BlasLibrary blas_;
   std::mutex mutex_;

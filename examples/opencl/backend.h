@@ -75,9 +75,7 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
 
   // Doubles are optional in OpenCL.
   bool Supports(tfplug::DataType type) const override {
-    return type != tfplug::DataType::kDouble || cl.devices.empty() ||
-           GetInfo<cl_device_fp_config>(cl.devices[0],
-                                        CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+    return type != tfplug::DataType::kDouble || cl.found[0] == 'd';
   }
 
  private:

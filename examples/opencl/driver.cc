@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver.h"
 
+#include <tfplug/base/ask_in_child.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +38,21 @@ static void LoadVendors() {
   }
 }
 
+absl::Status Driver::Probe() {
+  const auto ask = [this]() -> absl::StatusOr<std::string> {
+    TFPLUG_RETURN_IF_ERROR(Load());
+    std::string answer;
+    for (cl_device_id id : devices) {
+      answer += GetInfo<cl_ulong>(id, CL_DEVICE_DOUBLE_FP_CONFIG) ? 'd' : 'f';
+    }
+    return answer;
+  };
+  TFPLUG_ASSIGN_OR_RETURN(found, tfplug::AskInChild(ask));
+  return absl::OkStatus();
+}
+
 absl::Status Driver::Load() {
+  if (!devices.empty()) return absl::OkStatus();
   LoadVendors();
   TFPLUG_ASSIGN_OR_RETURN(
       const tfplug::Driver library,

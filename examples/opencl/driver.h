@@ -7,6 +7,7 @@
 #include <tfplug/base/driver_table.h>
 #include <tfplug/base/status_macros.h>
 
+#include <string>
 #include <vector>
 
 // OpenCL, loaded at run time.
@@ -16,9 +17,13 @@ class Driver final : public tfplug::DriverTable<cl_int> {
   absl::Status ToStatus(cl_int code, const char* function) const override;
 
  public:
+  // Finds the devices in another process, so that children which are forked
+  // before Load can use them.
+  absl::Status Probe();
   absl::Status Load();
 
-  std::vector<cl_device_id> devices;  // of all platforms
+  std::string found;  // by Probe: for each device, d if it has doubles, or f
+  std::vector<cl_device_id> devices;  // of all platforms; set by Load
 
 #define CL(name) tfplug::DriverFunction<decltype(::name)> name{*this, #name};
   // clang-format off

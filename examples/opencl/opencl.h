@@ -162,10 +162,10 @@ class Memory final : public tfplug::BufferAllocator<Memory, cl_mem> {
 
 class Device final : public tfplug::Device<Stream, Memory>, public Machine {
  public:
-  explicit Device(int ordinal) {
-    id = cl.devices[static_cast<size_t>(ordinal)];
-  }
+  explicit Device(int ordinal) : ordinal_(ordinal) {}
   absl::Status Init() override {
+    TFPLUG_RETURN_IF_ERROR(cl.Load());
+    id = cl.devices[static_cast<size_t>(ordinal_)];
     TFPLUG_RETURN_IF_ERROR(Create(context, cl.clCreateContext, nullptr, 1u, &id,
                                   nullptr, nullptr));
     TFPLUG_RETURN_IF_ERROR(clock_.Init());
@@ -191,6 +191,7 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
     return GetText(cl.clGetDeviceInfo, id, property);
   }
 
+  const int ordinal_;
   Stream clock_{*this};  // for GetTime
 };
 
@@ -198,7 +199,7 @@ class Platform final : public tfplug::Platform<Device> {
  public:
   static constexpr char kName[] = "OPENCL", kType[] = "OPENCL";
 
-  absl::Status Init() override { return cl.Load(); }
+  absl::Status Init() override { return cl.Probe(); }
   // The driver's largest buffer is smaller than its memory: TensorFlow
   // allocates step by step.
   tfplug::PlatformOptions Options() override {
@@ -206,9 +207,7 @@ class Platform final : public tfplug::Platform<Device> {
     options.force_memory_growth = true;
     return options;
   }
-  absl::StatusOr<int> DeviceCount() override {
-    return static_cast<int>(cl.devices.size());
-  }
+  absl::StatusOr<int> DeviceCount() override { return cl.found.size(); }
 };
 
 }  // namespace opencl

@@ -37,10 +37,19 @@ bool ParseBytes(absl::string_view text, size_t* bytes) {
   return true;
 }
 
+// Returns the options in the environment at the first call.
+const absl::StatusOr<Options>& Environment() {
+  static const auto& options =
+      *new absl::StatusOr<Options>([]() -> absl::StatusOr<Options> {
+        absl::Status status = InjectFaultsFromEnvironment();
+        if (!status.ok()) return status;
+        return OptionsFromEnvironment();
+      }());
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<Machine>> CreateFromEnvironment() {
-  absl::Status status = InjectFaultsFromEnvironment();
-  if (!status.ok()) return status;
-  absl::StatusOr<Options> options = OptionsFromEnvironment();
+  const absl::StatusOr<Options>& options = Environment();
   if (!options.ok()) return options.status();
   return Machine::Create(*options);
 }
@@ -95,10 +104,12 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(
   return machine;
 }
 
-absl::StatusOr<int> Machine::CountDevices() const {
+absl::StatusOr<int> Machine::CountDevices() {
+  const absl::StatusOr<Options>& options = Environment();
+  if (!options.ok()) return options.status();
   absl::Status fault = CheckFault("get_device_count");
   if (!fault.ok()) return fault;
-  return static_cast<int>(devices_.size());
+  return options->devices;
 }
 
 absl::StatusOr<Device*> Machine::GetDevice(int ordinal) const {

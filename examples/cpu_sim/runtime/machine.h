@@ -29,6 +29,7 @@ absl::StatusOr<Options> OptionsFromEnvironment(
 // All the simulated devices of a process.
 class Machine {
  public:
+  // A child that is forked later cannot use the machine.
   static absl::StatusOr<std::unique_ptr<Machine>> Create(
       const Options& options);
 
@@ -37,7 +38,9 @@ class Machine {
   // process exits.
   static const absl::StatusOr<std::unique_ptr<Machine>>& Get();
 
-  absl::StatusOr<int> CountDevices() const;
+  // Returns the number of devices that the environment describes, without
+  // creating the machine: a child that is forked later can use them.
+  static absl::StatusOr<int> CountDevices();
 
   // Returns a device of this machine, or NOT_FOUND.
   absl::StatusOr<Device*> GetDevice(int ordinal) const;

@@ -61,7 +61,8 @@ class DriverSymbols {
   // Makes the functions that return an error code fail in forked children of
   // the process, which have none of the driver's threads: most calls would wait
   // for one forever. Functions with other results stay as they are. Call it
-  // once, for a table that lives as long as the process.
+  // once, when a device is first used, for a table that lives as long as the
+  // process; AskInChild counts devices without using them.
   void FailInForkedChildren() {
     Protected().push_back(this);
     if (Protected().size() == 1) {

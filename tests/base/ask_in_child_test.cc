@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/base/ask_in_child.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace tfplug::ask_in_child_test {
+namespace {
+
+using Answer = absl::StatusOr<std::string>;
+
+TEST_CASE("AskInChild returns the answer, and the process stays as it was") {
+  static int calls = 0;
+  const Answer answer = tfplug::AskInChild([]() -> Answer {
+    return std::to_string(++calls) + std::string("\0 devices", 9);
+  });
+  CHECK(answer.value() == std::string("1\0 devices", 10));
+  CHECK(calls == 0);
+  CHECK(tfplug::AskInChild([]() -> Answer { return ""; }).value().empty());
+  // More than a pipe holds.
+  const std::string large(1 << 20, 'x');
+  CHECK(tfplug::AskInChild([&]() -> Answer { return large; }).value() == large);
+}
+
+TEST_CASE("AskInChild returns the error with its code") {
+  CHECK(tfplug::AskInChild([]() -> Answer {
+          return absl::NotFoundError("no driver");
+        }).status() == absl::NotFoundError("no driver"));
+}
+
+TEST_CASE("AskInChild: a driver that exits or crashes becomes a status") {
+  CHECK(tfplug::AskInChild([]() -> Answer { _exit(0); }).status() ==
+        absl::InternalError("the driver exited from the process"));
+  const absl::Status crashed = tfplug::AskInChild([]() -> Answer {
+                                 signal(SIGTERM, SIG_DFL);
+                                 raise(SIGTERM);
+                                 return "";
+                               }).status();
+  CHECK(crashed == absl::InternalError("the driver crashed: Terminated"));
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("AskInChild: an exception becomes a status") {
+  CHECK(tfplug::AskInChild([]() -> Answer {
+          throw std::runtime_error("no driver");
+        }).status() == absl::InternalError("C++ exception: no driver"));
+}
+#endif
+
+}  // namespace
+}  // namespace tfplug::ask_in_child_test
