@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/type_setting.h"
 #include "tfplug/base/internal/wire.h"
 
 #pragma GCC visibility push(hidden)
@@ -25,7 +26,7 @@ class KernelDef {
   // Registers the kernel for `device_type`, such as "CPU", instead of the
   // device type of this library's platform.
   KernelDef Device(std::string device_type) && {
-    device_type_ = std::move(device_type);
+    device_type_ = internal::RegisteredType(device_type.c_str());
     return std::move(*this);
   }
 

@@ -7,6 +7,7 @@
 
 #include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/static_text.h"
+#include "tfplug/base/internal/type_setting.h"
 #include "tfplug/profiler/internal/init_profiler.h"
 #include "tfplug/profiler/internal/profiler_table.h"
 
@@ -32,7 +33,8 @@ struct ProfilerRegistration {
   }
   static void Init(capi::TF_ProfilerRegistrationParams* params,
                    capi::TF_Status* status) {
-    InitProfiler<ProfilerT>(kDeviceType.text, params, status);
+    InitProfiler<ProfilerT>(internal::RegisteredType(kDeviceType.text), params,
+                            status);
   }
 };
 

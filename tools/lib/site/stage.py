@@ -25,9 +25,11 @@ import error_pages  # noqa: E402
 NAVIGATION = {
     "First steps": ["guide/building", "guide/device", "guide/kernels",
                     "guide/backend", "guide/migration", "guide/testing",
-                    "guide/plugins"],
+                    "guide/plugins",
+                    "guide/differs_from_gpu"],
     "Devices": ["guide/drivers", "guide/caching_allocator", "guide/profiler"],
-    "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep"],
+    "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep",
+                "guide/peer_tests"],
     "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
                "guide/protobuf"],
     "Reference": ["api/index", "reference/errors", "reference/opcodes", "reference/ops",

@@ -2,20 +2,31 @@
 #ifndef TFPLUG_BASE_INTERNAL_PYTHON_DEVICES_H_
 #define TFPLUG_BASE_INTERNAL_PYTHON_DEVICES_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "tfplug/base/internal/python.h"
 
 #pragma GCC visibility push(hidden)
 
-// Until 2.18, TensorFlow's Python code numbers the devices of all plug-ins
-// together, but passes these numbers to each plug-in, which rejects those
-// beyond the number of its devices. In a process with two plug-ins, no device
-// could then be created. No plug-in receives the numbers before they are
-// checked, so in a Python process tfplug wraps the function that computes them.
+// TensorFlow's Python code treats devices of plug-ins differently from GPUs
+// where no plug-in is called. In a Python process, tfplug therefore wraps:
+//
+// * The function that numbers devices. Until 2.18, it numbers the devices of
+//   all plug-ins together, but passes these numbers to each plug-in, which
+//   rejects those beyond the number of its devices. In a process with two
+//   plug-ins, no device could then be created.
+// * The configuration, in which set_visible_devices([], "TYPE") hides nothing.
+// * The default devices of MirroredStrategy, which are CPUs without GPUs.
+// * The export of tensors with DLPack, which knows CPUs and GPUs only: the
+//   consumer receives a copy in host memory.
+// * The raw ops of cuDNN, if the type is GPU: Keras calls them in layers such
+// as
+//   LSTM, and uses other ops only if the call fails. In a graph, it would not.
 namespace tfplug::internal {
 
 inline constexpr char kPythonDevices[] = R"py(
-def number_devices_apart():
+def number_devices_apart(device_type):
   import collections
   import functools
   from tensorflow.python.eager import context
@@ -53,19 +64,112 @@ def number_devices_apart():
 
   compute.tfplug = True
   setattr(context.Context, name, compute)
+
+def hide_invisible_devices(device_type):
+  from tensorflow.python.eager import context
+  original = context.Context.config
+
+  def config(self):
+    result = original.fget(self)
+    # TensorFlow creates all devices of a type without a count.
+    if device_type not in result.device_count:
+      result.device_count[device_type] = 0
+    return result
+
+  context.Context.config = property(config, doc=original.__doc__)
+
+def mirror_by_default(device_type):
+  import functools
+  from tensorflow.python.distribute import mirrored_strategy
+  from tensorflow.python.framework import config
+  original = mirrored_strategy.all_local_devices
+
+  @functools.wraps(original)
+  def all_local_devices(num_gpus=None):
+    devices = original(num_gpus)
+    if all(device.device_type == "CPU" for device in devices):
+      devices = config.list_logical_devices(device_type)[:num_gpus] or devices
+    return devices
+
+  mirrored_strategy.all_local_devices = all_local_devices
+
+def export_through_host(device_type):
+  import functools
+  from tensorflow.python import pywrap_tfe
+  from tensorflow.python.framework import ops
+  from tensorflow.python.ops import gen_array_ops
+
+  def wrap(name):
+    original = getattr(pywrap_tfe, name, None)
+    if original is None:
+      return
+
+    @functools.wraps(original)
+    def export(tensor, *args):
+      if (isinstance(tensor, ops.EagerTensor) and
+          f"/device:{device_type}:" in tensor.device):
+        with ops.device("CPU:0"):
+          tensor = gen_array_ops.identity(tensor)
+      return original(tensor, *args)
+
+    setattr(pywrap_tfe, name, export)
+
+  wrap("TFE_ToDlpackCapsule")
+  wrap("TFE_DlpackDevice")
+
+def refuse_cudnn(device_type):
+  import inspect
+  from tensorflow.python.framework import errors
+  from tensorflow.python.framework import kernels
+  from tensorflow.python.ops import gen_cudnn_rnn_ops
+
+  def wrap(op, function):
+    def call(original, names, args, kwargs):
+      found = kernels.get_registered_kernels_for_op(op).kernel
+      if any(kernel.device_type == "GPU" for kernel in found):
+        return original(*args, **kwargs)
+      raise errors.InvalidArgumentError(
+          None, None, f"No OpKernel was registered to support Op '{op}'")
+    replace_function(inspect.unwrap(function), f"_tfplug_{op}", call)
+
+  for op in ("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"):
+    if device_type == "GPU" and hasattr(gen_cudnn_rnn_ops, op):
+      wrap(op, getattr(gen_cudnn_rnn_ops, op))
 )py";
 
-// Makes TensorFlow's Python code number the devices of each plug-in separately.
-// Does nothing in a process without Python. TensorFlow must have been imported.
-// Any thread; acquires Python's GIL.
-inline absl::Status NumberDevicesApart() {
-  if (RunInPython(kPythonDevices, "number_devices_apart()")) {
-    return absl::OkStatus();
+// Adapts TensorFlow's Python code to devices of the type. Does nothing in a
+// process without Python. TensorFlow must have been imported. Any thread;
+// acquires Python's GIL.
+inline absl::Status AdaptPythonToDevices(const std::string& device_type) {
+  struct Step {
+    const char* function;
+    const char* consequence;
+  };
+  constexpr Step kSteps[] = {
+      {"number_devices_apart",
+       "A process can use the devices of one plug-in only"},
+      {"hide_invisible_devices",
+       "tf.config.set_visible_devices cannot hide all devices of the type; use "
+       "tf.device(\"CPU:0\")"},
+      {"mirror_by_default",
+       "Pass the devices to tf.distribute.MirroredStrategy"},
+      {"export_through_host",
+       "Copy a tensor to the CPU before you export it with DLPack"},
+      {"refuse_cudnn", "Pass use_cudnn=False to Keras' LSTM and GRU"},
+  };
+  const std::string program = std::string(kPythonReplace) + kPythonDevices;
+  absl::Status status;
+  for (const Step& step : kSteps) {
+    if (RunInPython(kPythonDevices,
+                    std::string(step.function) + "(\"" + device_type + "\")")) {
+      continue;
+    }
+    status.Update(absl::InternalError(
+        std::string("cannot wrap the functions of TensorFlow's Python code (") +
+        step.function + "); Python printed the reason above. " +
+        step.consequence));
   }
-  return absl::InternalError(
-      "cannot wrap TensorFlow's Python function that numbers devices; Python "
-      "printed the reason above. A process can use the devices of one plug-in "
-      "only");
+  return status;
 }
 
 }  // namespace tfplug::internal

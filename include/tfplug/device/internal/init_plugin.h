@@ -6,11 +6,13 @@
 #include <string_view>
 
 #include "tfplug/base/internal/device_type.h"
+#include "tfplug/base/internal/python_converter.h"
 #include "tfplug/base/internal/python_devices.h"
-#include "tfplug/base/internal/python_optionals.h"
 #include "tfplug/base/internal/python_load.h"
+#include "tfplug/base/internal/python_optionals.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
+#include "tfplug/base/internal/type_setting.h"
 #include "tfplug/device/internal/class_checks.h"
 #include "tfplug/device/internal/default_profiler.h"
 #include "tfplug/device/internal/platform_table.h"
@@ -49,7 +51,7 @@ struct PlatformRegistration {
   PlatformRegistration() {
     if constexpr (ClassesAreValid<PlatformT>()) {
       internal::registered_platform = {
-          PlatformNames<PlatformT>::kType.text,
+          internal::RegisteredType(PlatformNames<PlatformT>::kType.text),
           internal::TypeTag<typename PlatformT::Device::Stream>(),
           PlatformT::kWrapsPythonUpdates ? &internal::WrapPythonUpdates
                                          : nullptr};
@@ -83,7 +85,7 @@ struct PlatformRegistration {
                                   capi::TF_Status* status) {
     profiler_internal::InitProfiler<
         DefaultProfiler<typename PlatformT::Device>>(
-        PlatformNames<PlatformT>::kType.text, params, status);
+        internal::registered_platform.device_type, params, status);
   }
 
   static absl::Status Fill(capi::SE_PlatformRegistrationParams& params) {
@@ -102,7 +104,7 @@ struct PlatformRegistration {
     ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
     ours.ext = platform.get();
     ours.name = PlatformNames<PlatformT>::kName.text;
-    ours.type = PlatformNames<PlatformT>::kType.text;
+    ours.type = internal::registered_platform.device_type;
     ours.supports_unified_memory =
         Handles<typename PlatformT::Device>::kHasUnifiedMemory;
     ours.use_bfc_allocator = options.use_bfc_allocator;
@@ -119,7 +121,13 @@ struct PlatformRegistration {
     internal::GuardOrLog("SE_InitPlugin", [] {
       return internal::RefuseSecondLoad(PlatformNames<PlatformT>::kName.text);
     });
-    internal::GuardOrLog("SE_InitPlugin", &internal::NumberDevicesApart);
+    internal::GuardOrLog("SE_InitPlugin",
+                         [] { return internal::ReadTypeSetting().status(); });
+    internal::GuardOrLog("SE_InitPlugin", [] {
+      return internal::AdaptPythonToDevices(
+          internal::registered_platform.device_type);
+    });
+    internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
     internal::GuardOrLog("SE_InitPlugin", &internal::KeepOptionalsOnHost);
     return absl::OkStatus();
   }

@@ -72,8 +72,7 @@ struct OptimizerRegistration {
             " of the graph C API, but this plug-in was built for version 0; "
             "rebuild it with a newer tfplug");
       }
-      const char* const device_type =
-          OptimizerTable<OptimizerT>::kDeviceType.text;
+      const char* const device_type = OptimizerTable<OptimizerT>::device_type();
       params->device_type = device_type;
       const OptimizerSettings settings = OptimizerT::Settings();
       const auto wanted = ToConfigs(settings);

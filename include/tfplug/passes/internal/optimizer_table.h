@@ -10,6 +10,7 @@
 #include "tfplug/abi/tp_optimizer.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/static_text.h"
+#include "tfplug/base/internal/type_setting.h"
 #include "tfplug/base/status.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/passes/default_passes.h"
@@ -25,17 +26,20 @@ struct OptimizerTable {
   static constexpr auto kDeviceType =
       internal::CopyText<std::string_view(OptimizerT::kDeviceType).size()>(
           OptimizerT::kDeviceType);
+  static const char* device_type() {
+    return internal::RegisteredType(kDeviceType.text);
+  }
 
   static void* create_func() {
     void* optimizer = nullptr;
     internal::GuardOrLog("create_func", [&]() -> absl::Status {
-      WarnOfLaterSettings(kDeviceType.text);
+      WarnOfLaterSettings(device_type());
       std::vector<graph_internal::PassEntry> entries;
-      AppendFirstPasses(kDeviceType.text, OptimizerT::Settings(), entries);
+      AppendFirstPasses(device_type(), OptimizerT::Settings(), entries);
       OptimizerT::Passes::AppendTo(entries);
-      AppendLastPasses(kDeviceType.text, OptimizerT::Settings(), entries);
+      AppendLastPasses(device_type(), OptimizerT::Settings(), entries);
       optimizer =
-          new graph_internal::Pipeline(kDeviceType.text, std::move(entries));
+          new graph_internal::Pipeline(device_type(), std::move(entries));
       return absl::OkStatus();
     });
     return optimizer;
