@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/peer-tests with a small suite: what it counts, reports and survives."""
+
+import subprocess
+import sys
+
+import harness
+import pytest
+
+TESTS = '''
+import os
+import tensorflow as tf
+
+
+class DeviceTest(tf.test.TestCase):
+    def test_passes(self):
+        self.assertEqual(len(tf.config.list_physical_devices("GPU")) > 0,
+                         "GPU" in (tf.constant(1.0) + 1.0).device)
+
+    def test_crashes_on_the_device(self):
+        if tf.config.list_physical_devices("GPU"):
+            os.abort()
+
+    def test_fails_on_both(self):
+        self.fail("always")
+
+    def test_is_skipped(self):
+        self.skipTest("always")
+
+
+def test_after_a_crash():
+    assert not tf.config.list_physical_devices("GPU"), "it has a device"
+
+
+def test_has_no_kernel():
+    assert tf.strings.upper("a").numpy() == b"A"
+'''
+
+
+@pytest.fixture(scope="module", name="sources")
+def _sources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources") / "tensorflow/python/kernel_tests"
+    folder.mkdir(parents=True)
+    (folder / "device_test.py").write_text(TESTS)
+    return folder.parents[2]
+
+
+def _run(sources, *options, expected=""):
+    (sources / "expected.txt").write_text(expected)
+    return subprocess.run(
+        [sys.executable, "-B", harness.ROOT / "tools/lib/peer_tests/main.py",
+         "tensorflow", sources, "--plugin", harness.plugin_path(), "--jobs", "1",
+         "--expected", sources / "expected.txt", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def test_failures_on_the_device_only_are_reported(sources):
+    page = sources / "page.md"
+    result = _run(sources, "--write", page, expected=(
+        "# a comment\n*::test_after_*  A reason.\n*::DeviceTest::test_passes  Wrong.\n"))
+    out = result.stdout
+    assert result.returncode == 1, out
+    assert ("of 4 tests that pass on the CPU, 2 pass, 2 fail, 1 of them unexpectedly"
+            in out), out
+    name = "tensorflow/python/kernel_tests/device_test.py::"
+    assert (f"FAILED: {name}DeviceTest::test_crashes_on_the_device: crashed: SIGABRT"
+            in out), out
+    assert f"expected: {name}test_after_a_crash: A reason." in out, out
+    assert "passes, although a failure is expected: *::DeviceTest::test_passes" in out
+    assert "fails_on_both" not in out and "skipped" in out
+    assert "| tensorflow/python/kernel_tests | 4 | 2 | 1 | 1 |" in page.read_text()
+
+
+def test_pinned_tests_fail_without_a_kernel(sources):
+    result = _run(sources, "--pinned", "--only", "device_test.py::test_has_no_kernel")
+    assert result.returncode == 1, result.stdout
+    assert "test_has_no_kernel" in result.stdout
+    assert "of 1 tests that pass on the CPU, 0 pass" in result.stdout
+
+
+def test_invalid_arguments(sources):
+    result = _run(sources, expected="*::test\n")
+    assert "a reason must follow *::test" in result.stdout, result.stdout

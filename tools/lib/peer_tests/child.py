@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server and the processes of runner.py: child.py MODULES, a list in JSON. Reads a
+request from each line of its standard input, runs the file in a forked process, and
+writes that process's exit status."""
+
+import importlib
+import json
+import os
+import pathlib
+import random
+import sys
+
+# For the modules of tools/lib.
+sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+
+import installed_plugins  # noqa: E402
+from peer_tests import runner  # noqa: E402
+
+
+class Observer:
+    """A plug-in of pytest: selects tests, pins them to a device, and writes a line when
+    a test begins and when it has ended."""
+
+    def __init__(self, request):
+        self._request = request
+        self._lines = open(pathlib.Path(request["folder"], "results"), "a",
+                           encoding="utf-8", buffering=1)
+
+    def _write(self, item, outcome, text=""):
+        self._lines.write(json.dumps([self._id(item), outcome, text]) + "\n")
+
+    def _id(self, item):
+        # pytest numbers a path outside of its root from the file system's root.
+        return self._request["file"] + item[item.index("::"):]
+
+    def pytest_collection_modifyitems(self, items):
+        request = self._request
+        items[:] = [i for i in items if request["wanted"] in self._id(i.nodeid)]
+        if 0 < request["per_file"] < len(items):
+            chosen = random.Random(request["seed"]).sample(
+                range(len(items)), request["per_file"])
+            items[:] = [items[i] for i in sorted(chosen)]
+        items[:] = [i for i in items if self._id(i.nodeid) not in request["done"]]
+
+    def pytest_runtest_protocol(self, item):
+        import signal
+        self._write(item.nodeid, "started")
+        signal.alarm(self._request["seconds_of_test"])
+        pinned = self._request["device"]
+        if not pinned:
+            return None
+        import tensorflow as tf
+        from _pytest.runner import runtestprotocol
+        with tf.device(pinned):
+            item.ihook.pytest_runtest_logstart(
+                nodeid=item.nodeid, location=item.location)
+            runtestprotocol(item, nextitem=None)
+        return True
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" or report.outcome != "passed":
+            text = "" if report.outcome == "passed" else _first_error(report)
+            self._write(report.nodeid, report.outcome, text)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self._lines.write(json.dumps(
+                [self._request["file"], runner.FAILED, _first_error(report)]) + "\n")
+
+
+def _first_error(report):
+    """Returns the line of a report that names the error."""
+    if isinstance(report.longrepr, tuple):  # of a skipped test
+        return str(report.longrepr[2])[:300]
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash else str(report.longrepr)
+    return " ".join(text.split())[:300]
+
+
+def _run(request):
+    log = os.open(os.path.join(request["folder"], "log"),
+                  os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    import pytest
+    import tensorflow as tf
+    from absl import flags
+    if request["plugin"]:
+        from tensorflow.python.framework import load_library
+        load_library.load_pluggable_device_library(request["plugin"])
+    if request["device"]:
+        tf.config.set_soft_device_placement(False)
+    flags.FLAGS(["test"], known_only=True)
+    file = os.path.join(request["root"], request["file"])
+    os.chdir(request["folder"])
+    status = pytest.main(
+        ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=importlib",
+         f"--rootdir={request['root']}", "-c", os.devnull, "-W", "ignore",
+         "--continue-on-collection-errors", file], plugins=[Observer(request)])
+    # Some tests failed; none was collected.
+    return 0 if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED,
+                           pytest.ExitCode.NO_TESTS_COLLECTED) else 10 + int(status)
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    installed_plugins.hide()  # a device cannot be registered twice
+    for module in ["tensorflow", *json.loads(sys.argv[1])]:
+        importlib.import_module(module)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            answers.close()
+            status = _run(request)
+            sys.stdout.flush()
+            os._exit(status)
+        print(runner.await_child(child, request["seconds_of_file"]), file=answers,
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests of Keras or TensorFlow on a device: see tools/peer-tests."""
+
+import argparse
+import datetime
+import importlib.metadata
+import os
+import pathlib
+import random
+import sys
+
+sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+
+from peer_tests import report, runner, suites  # noqa: E402
+
+_HERE = pathlib.Path(__file__).parent
+_MOST_FAILURES = 100
+_TESTS_OF_SAMPLED_FILE = 40
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="tools/peer-tests", description="Runs tests that others wrote on a "
+        "plug-in's device, and compares with TensorFlow's CPU. Exit status: the number "
+        f"of unexpected failures, at most {_MOST_FAILURES}.")
+    parser.add_argument("suite", choices=["keras", "tensorflow"])
+    parser.add_argument("sources", nargs="?", type=pathlib.Path, metavar="DIR",
+                        help="for tensorflow: a checkout of its sources, of the "
+                        "installed release")
+    parser.add_argument("--plugin", required=True, type=pathlib.Path,
+                        metavar="FILE.so", help="the plug-in; tools/peer-tests has a "
+                        "default, examples/cpu_sim")
+    parser.add_argument("--device", default="SIM", metavar="TYPE",
+                        help="the plug-in's device type (default SIM)")
+    parser.add_argument("--pinned", action="store_true", help="run each test in "
+                        "tf.device without soft placement: an op without a kernel "
+                        "fails")
+    parser.add_argument("--sample", type=int, default=0, metavar="N",
+                        help=f"only N files, and of each at most "
+                        f"{_TESTS_OF_SAMPLED_FILE} tests")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the sample")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="only files whose path contains TEXT, or FILE::TEXT, tests "
+                        "whose id contains it")
+    parser.add_argument("--expected", type=pathlib.Path, metavar="FILE",
+                        help="the failures that are expected, with reasons")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1),
+                        metavar="N", help="test files that run at the same time")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE.md",
+                        help="also write the tables")
+    options = parser.parse_args(arguments)
+    if (options.suite == "tensorflow") != (options.sources is not None):
+        parser.error("tensorflow needs DIR, a checkout of its sources; keras takes none")
+    if not options.plugin.is_file():
+        parser.error(f"the file {options.plugin} does not exist")
+    options.expected = options.expected or _HERE / f"expected_{options.suite}.txt"
+    return options
+
+
+def _select(suite, options):
+    """Applies --only and --sample."""
+    files = [text.partition("::") for text in options.only]
+    if files:
+        suite.files = [f for f in suite.files if any(o[0] in f for o in files)]
+        suite.wanted = files[0][2] if len(files) == 1 else ""
+    if options.sample:
+        chosen = random.Random(options.seed).sample(
+            suite.files, min(options.sample, len(suite.files)))
+        suite.files = sorted(chosen)
+        suite.per_file, suite.seed = _TESTS_OF_SAMPLED_FILE, options.seed
+
+
+def _places(options):
+    """Returns the CPU and the device."""
+    plugin, device = str(options.plugin.resolve()), options.device
+    environment = []
+    if options.suite == "tensorflow":  # whose tests ask for GPUs
+        environment.append(("TFPLUG_DEVICE_TYPE", f"{device}=GPU"))
+        device = "GPU"
+    name = f"{options.device}, pinned" if options.pinned else options.device
+    return (runner.Place("CPU"),
+            runner.Place(name, plugin, f"/device:{device}:0" if options.pinned else "",
+                         tuple(environment)))
+
+
+def _progress(place, file, found, seconds):
+    counts = [sum(outcome == wanted for outcome, _ in found.values())
+              for wanted in (runner.PASSED, runner.FAILED, runner.SKIPPED)]
+    print(f"{place.name}: {file}: {counts[0]} passed, {counts[1]} failed, {counts[2]} "
+          f"skipped in {seconds:.0f} s", flush=True)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    expectations = report.read_expectations(options.expected)
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    suite = (suites.keras(cache / "tfplug") if options.suite == "keras" else
+             suites.tensorflow(options.sources.resolve()))
+    _select(suite, options)
+    if options.sample:
+        print(f"seed {options.seed}: {' '.join(suite.files)}")
+    on_cpu, on_device = (runner.run(suite, place, options.jobs, _progress)
+                         for place in _places(options))
+    result = report.compare(on_cpu, on_device, expectations)
+    name = _places(options)[1].name
+    print(report.text(name, result))
+    if options.write:
+        versions = " and ".join(
+            f"{package} {importlib.metadata.version(package)}"
+            for package in _installed())
+        title = f"Tests of {'Keras' if options.suite == 'keras' else 'TensorFlow'}"
+        options.write.write_text(
+            report.markdown(title, {name: result}) +
+            f"\n{versions}, {datetime.date.today()}.\n", encoding="utf-8")
+    if not result.on_cpu:
+        print("No test passed on the CPU.")
+        return 125
+    return min(len(result.unexpected), _MOST_FAILURES)
+
+
+def _installed():
+    """Returns the packages whose versions a report names."""
+    return [p for p in ("tensorflow-cpu", "tensorflow", "keras")
+            if any(d.metadata["Name"].replace("_", "-") == p
+                   for d in importlib.metadata.distributions() if d.metadata["Name"])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the results of tests on a device with those on the CPU."""
+
+import collections
+import dataclasses
+import fnmatch
+
+from peer_tests.runner import FAILED, PASSED
+
+
+@dataclasses.dataclass
+class Expectation:
+    """Tests that fail on a device, and the reason."""
+
+    pattern: str  # of their ids, as in a shell
+    reason: str
+    used: bool = False
+
+
+def read_expectations(path):
+    """Reads lines "PATTERN  REASON"; a line that begins with # is a comment."""
+    expectations = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        pattern, _, reason = line.partition(" ")
+        if not reason.strip():
+            raise ValueError(f"{path}:{number}: a reason must follow {pattern}")
+        expectations.append(Expectation(pattern, reason.strip()))
+    return expectations
+
+
+@dataclasses.dataclass
+class Failure:
+    test: str
+    text: str
+    expectation: object  # or None
+
+    @property
+    def crashed(self):
+        return self.text.startswith("crashed")
+
+
+@dataclasses.dataclass
+class Comparison:
+    on_cpu: int  # tests that pass on the CPU
+    failures: list
+    groups: dict  # name: [on the CPU, failures, crashes]
+    stale: list  # expectations of which every test passes
+
+    @property
+    def unexpected(self):
+        return [f for f in self.failures if f.expectation is None]
+
+
+def group_of(test):
+    """Returns the folder of a test, such as keras/src/layers/core."""
+    return test.partition("::")[0].rpartition("/")[0]
+
+
+def compare(cpu, device, expectations):
+    """`cpu` and `device`: {test: (outcome, message)}. Only tests that pass on the CPU
+    count."""
+    groups = collections.defaultdict(lambda: [0, 0, 0])
+    failures, passing = [], []
+    lost = {test: text for test, (outcome, text) in device.items()
+            if outcome == FAILED and "::" not in test}  # of files
+    for test, (outcome, _) in sorted(cpu.items()):
+        if outcome != PASSED:
+            continue
+        group = groups[group_of(test)]
+        group[0] += 1
+        ours, text = device.get(
+            test, (FAILED, lost.get(test.partition("::")[0], "was not run")))
+        if ours != FAILED:
+            passing.append(test)
+            continue
+        found = next((e for e in expectations
+                      if fnmatch.fnmatchcase(test, e.pattern)), None)
+        failures.append(Failure(test, text, found))
+        group[1] += 1
+        group[2] += failures[-1].crashed
+    failing = {f.test for f in failures}
+    stale = [e for e in expectations
+             if fnmatch.filter(passing, e.pattern) and
+             not fnmatch.filter(failing, e.pattern)]
+    return Comparison(sum(g[0] for g in groups.values()), failures, dict(groups), stale)
+
+
+def text(name, result):
+    """Returns the lines for the terminal."""
+    lines = [f"{name}: of {result.on_cpu} tests that pass on the CPU, "
+             f"{result.on_cpu - len(result.failures)} pass, {len(result.failures)} "
+             f"fail, {len(result.unexpected)} of them unexpectedly"]
+    for failure in result.failures:
+        why = failure.expectation.reason if failure.expectation else failure.text
+        kind = "expected" if failure.expectation else "FAILED"
+        lines.append(f"  {kind}: {failure.test}: {why}")
+    lines += [f"  passes, although a failure is expected: {e.pattern}"
+              for e in result.stale]
+    return "\n".join(lines)
+
+
+def markdown(title, results):
+    """Returns a page with a table for each of `results`, {name: Comparison}."""
+    lines = [f"# {title}", ""]
+    for name, result in results.items():
+        lines += [f"## {name}", "",
+                  "| tests in | pass on the CPU | pass on the device | fail | crash |",
+                  "| --- | ---: | ---: | ---: | ---: |"]
+        rows = sorted(result.groups.items())
+        total = [sum(row[i] for _, row in rows) for i in range(3)]
+        for group, (on_cpu, failed, crashed) in [*rows, ("**all**", total)]:
+            lines.append(f"| {group} | {on_cpu:,} | {on_cpu - failed:,} | "
+                         f"{failed - crashed} | {crashed} |")
+        lines.append("")
+        if result.failures:
+            reasons = collections.Counter(
+                f.expectation.reason if f.expectation else
+                f"unexplained: {_cell(f.test)}: {_cell(f.text)}" for f in result.failures)
+            lines += ["| failures | reason |", "| ---: | --- |"]
+            lines += [f"| {n} | {reason} |" for reason, n in reasons.most_common()]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text):
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")[:200]

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs test files of another project with pytest, each in a process of its own, which a
+test may crash: the next process continues after that test.
+
+To save the time of importing TensorFlow for each file, the processes are forked from a
+server, which has imported TensorFlow but loaded no plug-in.
+"""
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+_SECONDS_OF_FILE = 1500  # of one process
+_SECONDS_OF_TEST = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where tests run: on the CPU without the plug-in, or on a device of the plug-in,
+    which is either the default or pinned with tf.device."""
+
+    name: str
+    plugin: str = ""
+    device: str = ""  # pinned to it, without soft placement
+    environment: tuple = ()  # of pairs
+
+
+@dataclasses.dataclass
+class Suite:
+    root: pathlib.Path  # of the test files
+    files: list  # relative to the root
+    imports: list = ()  # modules that the server imports
+    per_file: int = 0  # the most tests of a file; 0: all
+    seed: int = 0
+    wanted: str = ""  # part of the test's id
+
+
+class Server:
+    """A process from which the processes of test files are forked, one at a time."""
+
+    def __init__(self, suite, place):
+        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2",
+                           TF_ENABLE_ONEDNN_OPTS="0", PYTHONFAULTHANDLER="",
+                           **dict(place.environment))
+        environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", str(pathlib.Path(__file__).with_name("child.py")),
+             json.dumps(list(suite.imports))], env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def run(self, request):
+        """Returns the exit status of the process; negative: the signal."""
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def run_file(server, suite, place, file):
+    """Returns {test's id: (outcome, message)}."""
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        lines = pathlib.Path(folder, "results")
+        while True:
+            lines.write_text("")
+            status = server.run({
+                "root": str(suite.root), "file": file, "folder": folder,
+                "plugin": place.plugin, "device": place.device,
+                "per_file": suite.per_file, "seed": suite.seed,
+                "wanted": suite.wanted, "done": sorted(results),
+                "seconds_of_file": _SECONDS_OF_FILE,
+                "seconds_of_test": _SECONDS_OF_TEST})
+            running, new = None, 0
+            for line in lines.read_text().splitlines():
+                test, outcome, text = json.loads(line)
+                if outcome == "started":
+                    running = test
+                else:
+                    results[test], running, new = (outcome, text), None, new + 1
+            if status == 0:
+                return results
+            how = (f"crashed: {signal.Signals(-status).name}" if status < 0 else
+                   f"exited with {status}")
+            if running is None:  # outside of a test
+                results[file] = (FAILED, how)
+                return results
+            results[running] = (FAILED, how)
+
+
+def run(suite, place, jobs, progress=None):
+    """Runs all files; returns {test's id: (outcome, message)}."""
+    local, servers, results = threading.local(), [], {}
+
+    def run_one(file):
+        if not hasattr(local, "server"):
+            local.server = Server(suite, place)
+            servers.append(local.server)
+        begin = time.monotonic()
+        found = run_file(local.server, suite, place, file)
+        if progress:
+            progress(place, file, found, time.monotonic() - begin)
+        return found
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(run_one, suite.files):
+            results.update(found)
+    for server in servers:
+        server.close()
+    return results
+
+
+def await_child(child, seconds):
+    """Returns the child's exit status; kills it after the time."""
+    watched = os.pidfd_open(child)
+    in_time, _, _ = select.select([watched], [], [], seconds)
+    os.close(watched)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

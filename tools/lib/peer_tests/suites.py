@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suites of tests that others wrote."""
+
+import importlib.metadata
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+from peer_tests import runner
+
+# Where the tests of ops are in TensorFlow's sources. Elsewhere, most tests are of
+# compilers, of other devices, or of Python code.
+_TENSORFLOW = ("tensorflow/python/kernel_tests", "tensorflow/python/ops",
+               "tensorflow/python/eager", "tensorflow/python/training",
+               "tensorflow/python/data/kernel_tests", "tensorflow/python/distribute",
+               "tensorflow/python/ops/ragged", "tensorflow/python/saved_model")
+
+
+def _download_keras(cache):
+    """Returns the folder of the sources of the installed Keras."""
+    version = importlib.metadata.version("keras")
+    folder = cache / f"keras-{version}"
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
+             "--disable-pip-version-check", "--no-binary", "keras", "--dest", str(cache),
+             f"keras=={version}"], check=True)
+        with tarfile.open(cache / f"keras-{version}.tar.gz") as archive:
+            archive.extractall(cache, filter="data")
+    return folder
+
+
+def keras(cache):
+    """The tests of the installed Keras: its wheel has them since 3.4; for others, the
+    source distribution is downloaded."""
+    root = pathlib.Path(importlib.util.find_spec("keras").origin).parents[1]
+    if not (root / "keras/src/layers/core/dense_test.py").exists():
+        root = _download_keras(cache)
+    files = sorted((root / "keras/src").rglob("*_test.py"))
+    return runner.Suite(root, [str(f.relative_to(root)) for f in files],
+                        imports=["keras"])
+
+
+def tensorflow(folder):
+    """The tests of ops in a checkout of TensorFlow's sources."""
+    files = {file for under in _TENSORFLOW
+             for file in (folder / under).rglob("*_test.py")}
+    if not files:
+        raise FileNotFoundError(
+            f"{folder} has no tests such as tensorflow/python/kernel_tests/*_test.py; "
+            "name a checkout of TensorFlow's sources")
+    return runner.Suite(folder, sorted(str(f.relative_to(folder)) for f in files),
+                        imports=["tensorflow.python.platform.test"])
