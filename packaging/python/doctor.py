@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import site
 import subprocess
@@ -38,7 +39,20 @@ _REMEDIES = {
         "or call tf.config.set_visible_devices with the CPU and only the first device "
         "that is not a CPU: each plug-in then has one device.",
     "file too short": "The file is damaged. Install its package again.",
+    "invalid ELF header": "The file is damaged, or is no shared library. Install its "
+        "package again, or remove it: TensorFlow loads every file named .so here.",
+    "No JIT device registered": "Keras asks for XLA by itself. Register the default "
+        "passes in the plug-in (TFPLUG_REGISTER_GRAPH_PASSES, in graph_pass.h), or "
+        "call compile(..., jit_compile=False).",
+    "Unsupported device type": "A graph pass of the plug-in aborts on nodes of devices "
+        "that it does not know. Turn all plug-ins' passes off: "
+        "tf.config.optimizer.set_experimental_options({'use_plugin_optimizers': "
+        "False}).",
+    "SIGILL": "The library uses instructions that this processor lacks. Build it "
+        "without -march=native.",
 }
+# Parts of the line in which a process that crashes states the cause.
+_CAUSES = ("what():", "terminate called", "Check failed", " F tensorflow", "F0000")
 
 
 @dataclasses.dataclass
@@ -109,6 +123,12 @@ def plugin_directories():
     return sorted(path for path in found if os.path.isdir(path))
 
 
+def _shared_objects(directory):
+    """Returns the files that TensorFlow loads: those named .so or .so.N."""
+    return sorted(os.path.join(directory, name) for name in os.listdir(directory)
+                  if re.search(r"\.so(\.\d[^/]*)?$", name))
+
+
 def find_libraries():
     """Returns the files that TensorFlow loads, and Findings about their places."""
     findings, libraries = [], []
@@ -124,16 +144,14 @@ def find_libraries():
                 "Install into an environment without such a link (python -m venv), or "
                 "start Python with TF_PLUGGABLE_DEVICE_LIBRARY_PATH and an empty "
                 "tensorflow-plugins."))
-        libraries += sorted(os.path.join(names[0], name)
-                            for name in os.listdir(names[0]))
+        libraries += _shared_objects(names[0])
     variable = os.environ.get("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "")
     if variable and not os.path.exists(variable):
         findings.append(Finding(
             "error", f"TF_PLUGGABLE_DEVICE_LIBRARY_PATH names {variable}, which does "
             "not exist.", "Correct or unset the variable."))
     elif os.path.isdir(variable):
-        libraries += sorted(os.path.join(variable, name)
-                            for name in os.listdir(variable))
+        libraries += _shared_objects(variable)
     elif variable:
         libraries.append(variable)
     if not libraries:
@@ -154,7 +172,8 @@ def _try(*libraries):
     environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
     try:
         child = subprocess.run(
-            [sys.executable, "-B", str(_CHILD), *libraries], text=True, check=False,
+            [sys.executable, "-B", "-X", "faulthandler", str(_CHILD), *libraries],
+            text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
             timeout=_SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
@@ -165,13 +184,22 @@ def _try(*libraries):
         if line.startswith("{"):
             result.update(json.loads(line))
     if child.returncode < 0:
-        last = child.stderr.strip().splitlines()[-1:] or [""]
         name = signal.Signals(-child.returncode).name
-        result["failure"] = f"the process was ended by {name}. {last[0]}".strip()
+        result["failure"] = f"{name}. {cause_of_death(child.stderr)}".strip()
     elif child.returncode:
         result.setdefault("failure", (child.stderr.strip().splitlines()[-1:] or
                                       [f"exit status {child.returncode}"])[0])
     return result
+
+
+def cause_of_death(log):
+    """Returns the line of a crashed process that states the cause, or where it was."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    for cause in (*_CAUSES, "Fatal Python error"):
+        for line in lines:
+            if cause in line:
+                return line
+    return ""
 
 
 def remedy_for(message):
@@ -185,20 +213,30 @@ def _is_elf(path):
 
 def check_library(library):
     """Tries one plug-in. Returns Findings and its device types."""
+    if os.path.islink(library) and not os.path.exists(library):
+        return [Finding("error", f"{library} is a link to {os.readlink(library)}, which "
+                        "does not exist: `import tensorflow` fails.",
+                        "Remove the link, or install the package again.")], []
     if os.path.isfile(library) and not _is_elf(library):
         return [Finding("error", f"{library} is not a shared library, but TensorFlow "
-                        "loads every file in this directory: `import tensorflow` fails.",
+                        "loads every file named .so here: `import tensorflow` fails.",
                         "Remove it, or install its package again.")], []
     result = _try(library)
     step = result.get("step", "import of TensorFlow")
     failure = result.get("failure", "")
     if failure:
         advice = remedy_for(failure) or (
-            "Report it to the author of the plug-in; tools/abi-matrix of tfplug shows "
-            "which releases a library supports." if step != "import of TensorFlow"
+            "Report it to the author of the plug-in, with this line and the release of "
+            "TensorFlow." if step != "import of TensorFlow"
             else "Import TensorFlow without plug-ins first: python -c 'import "
             "tensorflow'.")
         return [Finding("error", f"{library}: {step} failed: {failure}", advice)], []
+    if not result.get("entry_points"):
+        return [Finding("warning", f"{library} exports none of TensorFlow's entry points "
+                        "(SE_InitPlugin, TF_InitKernel, TF_InitGraph, TF_InitProfiler): "
+                        "TensorFlow loads it and nothing happens.", "Register the classes "
+                        "with tfplug's macros, such as TFPLUG_REGISTER_DEVICE, in a file "
+                        "that is linked into the library.")], []
     types = result.get("types", [])
     text = (f"{library}: {', '.join(result.get('entry_points', []))}; "
             f"{result.get('kernels', 0)} kernels; ")
@@ -211,7 +249,8 @@ def check_library(library):
         f"{name} x {count}" for name, count in result["devices"].items()))]
     for name, problem in result.get("problems", {}).items():
         findings.append(Finding(
-            "warning", f"{library}: on {name}, {problem}", "tfplug coverage lists the "
+            "warning", f"{library}: on {name}, {problem}",
+            remedy_for(problem) or "tfplug coverage lists the "
             "kernels that a model needs; tf.config.set_soft_device_placement(True) "
             "lets the CPU compute ops without a kernel."))
     for name, kind in result.get("trained", {}).items():

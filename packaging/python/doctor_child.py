@@ -38,23 +38,12 @@ def reason(message):
     that is neither a place nor a list of devices."""
     lines = [line.strip() for line in message.splitlines()]
     lines = [line for line in lines if len(line) > 25 and not line.startswith(
-        ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution"))]
+        ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution"))
+             and not line.endswith(("derived errors ignored.", "successful operations."))]
     return lines[-1] if lines else message.strip()[:200]
 
 
 def main(libraries):
-    say(step="loading")
-    entry_points = set()
-    for library in libraries:
-        try:
-            handle = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
-            entry_points |= {name for name in ENTRY_POINTS if hasattr(handle, name)}
-        except OSError as error:
-            # Those of old plug-ins need symbols that only TensorFlow has.
-            if "undefined symbol" not in str(error):
-                sys.exit(str(error))
-    say(entry_points=sorted(entry_points))
-
     say(step="import of TensorFlow")
     exists = os.path.exists
     os.path.exists = lambda path: (
@@ -62,6 +51,14 @@ def main(libraries):
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     from tensorflow.python.framework import kernels, load_library
     os.path.exists = exists
+
+    # After TensorFlow: plug-ins may need its libraries, which it has then loaded.
+    say(step="loading")
+    entry_points = set()
+    for library in libraries:
+        handle = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        entry_points |= {name for name in ENTRY_POINTS if hasattr(handle, name)}
+    say(entry_points=sorted(entry_points))
 
     count = len(kernels.get_all_registered_kernels().kernel)
     say(step="registration with TensorFlow")

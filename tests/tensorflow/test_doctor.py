@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tfplug doctor: it reports plug-ins that work, fail or crash, and survives them."""
+"""tfplug doctor reports plug-ins that work, fail or crash, and survives them."""
 
 import json
 import os
@@ -9,12 +9,26 @@ import subprocess
 import sys
 
 import harness
+import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "packaging/python"
-CRASH = """
+# Each with what it does to TensorFlow.
+SOURCES = {
+    "aborts": """
+#include <stdio.h>
 #include <stdlib.h>
-void SE_InitPlugin(void* params, void* status) { abort(); }
-"""
+void SE_InitPlugin(void* params, void* status) {
+  fputs("F0000 00:00:00.000000 1 device.cc:7] no driver\\nI0000 a later line\\n", stderr);
+  abort();
+}
+""",
+    "no_entry": "int some_function(void) { return 1; }",
+    # As plug-ins of other vendors, it needs what libtensorflow_cc exports.
+    "needs_cc": """
+int TF_LoadPluggableDeviceLibrary(const char*, void*);
+void TF_InitKernel(void) { if (TF_LoadPluggableDeviceLibrary == 0) __builtin_trap(); }
+""",
+}
 REPORT = """
 import dataclasses, json, sys
 sys.path.insert(0, sys.argv[1])
@@ -37,23 +51,59 @@ def about(findings, name):
 
 
 def test_each_plugin_is_reported(tmp_path):
-    (tmp_path / "notes.txt").write_text("TensorFlow loads every file here." * 9)
-    (tmp_path / "crash.c").write_text(CRASH)
-    subprocess.run(["g++", "-x", "c", "-shared", "-fPIC", "-o", "libcrash.so",
-                    "crash.c"], cwd=tmp_path, check=True)
-    (tmp_path / "crash.c").unlink()
-    shutil.copy(harness.small_plugin_path("small_kernels"),
-                tmp_path)
+    for name, source in SOURCES.items():
+        (tmp_path / "a.c").write_text(source)
+        subprocess.run(["g++", "-x", "c", "-shared", "-fPIC", "-o", f"lib{name}.so",
+                        "a.c"], cwd=tmp_path, check=True)
+    (tmp_path / "a.c").unlink()
+    (tmp_path / "libdangles.so").symlink_to("/nowhere/lib.so")
+    (tmp_path / "libtext.so").write_text("This is no library. " * 9)
+    (tmp_path / "libshort.so.2").write_bytes(b"\x7fELF")
+    plugin = harness.small_plugin_path("small_kernels")
+    shutil.copy(plugin, tmp_path)
+    # TensorFlow ignores these.
+    (tmp_path / "__pycache__").mkdir()
+    for name in ("__init__.py", "notes.txt", "libthing.so.txt"):
+        (tmp_path / name).write_text("Not a library.")
     findings = examine(tmp_path)
 
-    (notes,) = about(findings, "notes.txt")
-    assert notes["level"] == "error" and "Remove it" in notes["remedy"]
-    (crash,) = about(findings, "libcrash.so")
-    assert crash["level"] == "error" and "SIGABRT" in crash["text"]
-    works, lacks = about(findings, "libtfplug_small_kernels.so")
+    for name, level, text, remedy in [
+            ("libaborts.so", "error", "SIGABRT. F0000 00:00:00.000000 1 device.cc:7] no "
+             "driver", "Report it to the author"),
+            ("libno_entry.so", "warning", "none of TensorFlow's entry points",
+             "TFPLUG_REGISTER_DEVICE"),
+            ("libneeds_cc.so", "warning", "TF_InitKernel; 0 kernels; no device", ""),
+            ("libdangles.so", "error", "a link to /nowhere/lib.so", "Remove the link"),
+            ("libtext.so", "error", "not a shared library", "Remove it"),
+            ("libshort.so.2", "error", "file too short", "Install its package again"),
+    ]:
+        (found,) = about(findings, f"/{name}")
+        assert found["level"] == level and text in found["text"], found
+        assert remedy in found["remedy"], found
+    works, lacks = about(findings, f"/{plugin.name}")
     assert works["level"] == "ok" and "devices: SMALL x 1" in works["text"]
     assert lacks["level"] == "warning" and "on SMALL, Keras cannot" in lacks["text"]
-    assert "coverage" in lacks["remedy"]
+    assert "coverage" in lacks["remedy"], lacks
+    for name in ("__init__.py", "notes.txt", "libthing", "__pycache__"):
+        assert not about(findings, name)
+
+
+@pytest.mark.parametrize("message, reason, remedy", [
+    ("Graph execution error:\n\nDetected at node StatefulPartitionedCall defined at\n"
+     "No JIT device registered for MY_DEVICE in this process\n\t [[{{node x}}]]\n"
+     "0 successful operations.\n0 derived errors ignored.",
+     "No JIT device registered for MY_DEVICE", "TFPLUG_REGISTER_GRAPH_PASSES"),
+    ("Check failed: Unsupported device type: MY_DEVICE in a pass",
+     "Unsupported device type", "use_plugin_optimizers"),
+])
+def test_the_reason_and_remedy_of_a_failed_training(monkeypatch, message, reason,
+                                                    remedy):
+    monkeypatch.syspath_prepend(SOURCE)
+    import doctor
+    import doctor_child
+    found = doctor_child.reason(message)
+    assert reason in found
+    assert remedy in doctor.remedy_for(found)
 
 
 def test_a_missing_plugin_has_a_remedy(tmp_path):
