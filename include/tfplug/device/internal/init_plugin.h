@@ -31,6 +31,10 @@ struct PlatformNames {
   static constexpr auto kType =
       internal::CopyText<std::string_view(PlatformT::kType).size()>(
           PlatformT::kType);
+
+  static const char* RegisteredType() {
+    return internal::RegisteredType(kType.text);
+  }
 };
 
 // The entry point SE_InitPlugin for an author's Platform.
@@ -51,7 +55,7 @@ struct PlatformRegistration {
   PlatformRegistration() {
     if constexpr (ClassesAreValid<PlatformT>()) {
       internal::registered_platform = {
-          internal::RegisteredType(PlatformNames<PlatformT>::kType.text),
+          PlatformNames<PlatformT>::RegisteredType(),
           internal::TypeTag<typename PlatformT::Device::Stream>(),
           PlatformT::kWrapsPythonUpdates ? &internal::WrapPythonUpdates
                                          : nullptr};
@@ -85,7 +89,7 @@ struct PlatformRegistration {
                                   capi::TF_Status* status) {
     profiler_internal::InitProfiler<
         DefaultProfiler<typename PlatformT::Device>>(
-        internal::registered_platform.device_type, params, status);
+        PlatformNames<PlatformT>::RegisteredType(), params, status);
   }
 
   static absl::Status Fill(capi::SE_PlatformRegistrationParams& params) {
@@ -104,7 +108,7 @@ struct PlatformRegistration {
     ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
     ours.ext = platform.get();
     ours.name = PlatformNames<PlatformT>::kName.text;
-    ours.type = internal::registered_platform.device_type;
+    ours.type = PlatformNames<PlatformT>::RegisteredType();
     ours.supports_unified_memory =
         Handles<typename PlatformT::Device>::kHasUnifiedMemory;
     ours.use_bfc_allocator = options.use_bfc_allocator;
@@ -125,7 +129,7 @@ struct PlatformRegistration {
                          [] { return internal::ReadTypeSetting().status(); });
     internal::GuardOrLog("SE_InitPlugin", [] {
       return internal::AdaptPythonToDevices(
-          internal::registered_platform.device_type);
+          PlatformNames<PlatformT>::RegisteredType());
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
     internal::GuardOrLog("SE_InitPlugin", &internal::KeepOptionalsOnHost);
