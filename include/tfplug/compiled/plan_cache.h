@@ -69,7 +69,7 @@ class PlanKey {
     size_ = static_cast<size_t>(to - words_);
   }
 
-  // Whether the key is small enough for the cache.
+  // Returns whether the key is small enough for the cache.
   bool is_valid() const { return size_ > 0; }
   uint64_t hash() const { return hash_; }
 

@@ -118,7 +118,7 @@ class PassContext {
                  absl::Span<const kernel_internal::TypeAttr> types) const {
     return kernels_.Has(op, types);
   }
-  // Whether this library registers any kernel for device_type().
+  // Returns whether this library registers any kernel for device_type().
   bool HasAnyKernel() const { return kernels_.HasAny(); }
 
  private:

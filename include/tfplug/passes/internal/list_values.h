@@ -53,7 +53,7 @@ class ListValues {
         "AddN",     "ZerosLike"};
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
-  // Whether output 0 of the op is a list.
+  // Returns whether output 0 of the op is a list.
   static bool MakesList(absl::string_view op) {
     static constexpr absl::string_view kOps[] = {
         "EmptyTensorList",      "TensorListReserve",
@@ -64,7 +64,7 @@ class ListValues {
         "TensorListSplit"};
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
-  // Whether input 0 of the op is a list.
+  // Returns whether input 0 of the op is a list.
   static bool ReadsList(absl::string_view op) {
     static constexpr absl::string_view kOps[] = {
         "TensorListElementShape", "TensorListLength",

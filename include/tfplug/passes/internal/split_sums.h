@@ -83,8 +83,8 @@ class SplitSums {
     return FindTerms(context);
   }
 
-  // Whether the node is of this op, type and number of inputs, beside the sum,
-  // and TensorFlow does not need it.
+  // Returns whether the node is of this op, type and number of inputs, beside
+  // the sum, and TensorFlow does not need it.
   bool IsOwn(Node node, absl::string_view op, const char* type_attr,
              int num_inputs, const PassContext& context) const {
     if (!node || node.op() != op || node.num_inputs() != num_inputs ||
