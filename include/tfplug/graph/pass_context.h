@@ -65,11 +65,11 @@ class PassContext {
     }
     return (*preserved)->find(node) != (*preserved)->end();
   }
-  // Whether a run may replace the output's value: a session can be fed the
-  // value of any node, even of a Const. True for a node that must be preserved,
-  // unless this output is fetched, which TensorFlow forbids for a fed one. A
-  // pass must neither read such a value from the graph, nor compute it in
-  // another way.
+  // Returns whether a run may replace the output's value: a session can be fed
+  // the value of any node, even of a Const. True for a node that must be
+  // preserved, unless this output is fetched, which TensorFlow forbids for a
+  // fed one. A pass must neither read such a value from the graph, nor compute
+  // it in another way.
   bool MayBeFed(Output output) const {
     if (!IsPreserved(output.node.name())) return false;
     const auto fetched = item_.GetFetchNodes();
@@ -89,10 +89,10 @@ class PassContext {
     if (auto s = CheckNotFed(node); !s.ok()) return s;
     return Constant::ReadShape(node);
   }
-  // The error that TensorFlow returned to IsPreserved(), if any.
+  // Returns the error that TensorFlow returned to IsPreserved(), if any.
   const absl::Status& status() const { return status_; }
 
-  // The names of the nodes to preserve and of the fetched outputs.
+  // Returns the names of the nodes to preserve and of the fetched outputs.
   const GraphItem& item() const { return item_; }
   // The types and shapes in the graph as it was before the passes.
   GraphProperties& properties() const { return properties_; }
@@ -101,8 +101,8 @@ class PassContext {
   // Returns the signatures of ops and functions.
   const FunctionLibrary& functions() const { return functions_; }
 
-  // Whether this library registers a kernel for device_type() and `op` with
-  // these type attributes:
+  // Returns whether this library registers a kernel for device_type() and `op`
+  // with these type attributes:
   //
   //   context.HasKernel("MatMul", {{"T", tfplug::DataType::kFloat}})
   //

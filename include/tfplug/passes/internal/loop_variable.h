@@ -60,7 +60,7 @@ struct LoopVariable {
     return found && found->enter == enter ? found : std::nullopt;
   }
 
-  // Whether it starts with 0 and grows by 1 in each iteration.
+  // Returns whether it starts with 0 and grows by 1 in each iteration.
   bool IsCounter(const PassContext& context) const {
     const Output sum = SkipIdentities(next.input(0));
     if (!IsInt32(context, enter.input(0), 0) || !sum ||

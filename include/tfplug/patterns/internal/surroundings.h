@@ -140,9 +140,9 @@ class PatternSurroundings {
                                 : context_.MayBeFed(output);
     return !may_be_fed || Fail(Reason::kFed, kFar + 2, output.node);
   }
-  // Whether the node's only use is an input of a consumed node that was matched
-  // shortly before it. Does not need the graph's lists of uses, which take
-  // longer to build than most rules take to run.
+  // Returns whether the node's only use is an input of a consumed node that was
+  // matched shortly before it. Does not need the graph's lists of uses, which
+  // take longer to build than most rules take to run.
   bool IsUsedOnce(size_t i) const {
     constexpr size_t kNear = 4;
     constexpr int kFewInputs = 8;
