@@ -7,8 +7,12 @@
 #include <cstring>
 #include <vector>
 
-#include "tfplug/host/internal/code.h"
+#include "fixture.h"
+#include "minimal_device.h"
+#include "tfplug/host/host_backend.h"
 #include "tfplug/ir/value.h"
+#include "tfplug/testing/internal/map_cases.h"
+#include "tfplug/testing/internal/primitive_run.h"
 #include "tfplug/testing/internal/random_views.h"
 
 // The results of reference.h decide.
@@ -18,7 +22,6 @@ namespace {
 using tfplug::DataType;
 using tfplug::MakeExpression;
 using tfplug::Operand;
-using tfplug::Operands;
 using tfplug::ReduceKind;
 using tfplug::Value;
 using tfplug::testing::Array;
@@ -29,24 +32,8 @@ using tfplug::testing::Random;
 
 struct Stream {};
 
-class Backend : public tfplug::Backend<Stream> {
- public:
-  absl::Status Map(Stream&, const tfplug::Expression& expression,
-                   Operands inputs, Operands outputs) override {
-    tfplug::HostMap(tfplug::host_internal::kGenericHostLoops, expression,
-                    inputs, outputs);
-    return absl::OkStatus();
-  }
-  absl::Status Reduce(Stream&, const tfplug::Reduction& reduction,
-                      Operands inputs, Operands outputs) override {
-    tfplug::HostReduce(tfplug::host_internal::kGenericHostLoops, reduction,
-                       inputs, outputs);
-    return absl::OkStatus();
-  }
-};
-
 struct Host {
-  Backend backend;
+  tfplug::HostBackend<Stream> backend;
   Stream stream;
   tfplug::HostScratch scratch;
   tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
@@ -169,8 +156,7 @@ TEST_CASE("a transposed matrix and a value for each of its rows") {
     matrix.stride(1) = kRows;
     Operand column = Operand::Dense(y.data(), kType, {kRows});
     column.AddDim(columns, 0);
-    tfplug::HostMap(tfplug::host_internal::kGenericHostLoops, subtract,
-                    {matrix, column},
+    tfplug::HostMap(subtract, {matrix, column},
                     {Operand::Dense(out.data(), kType, {kRows, columns})});
     for (int64_t row = 0; row < kRows; ++row) {
       for (int64_t i = 0; i < columns; ++i) {
@@ -178,6 +164,35 @@ TEST_CASE("a transposed matrix and a value for each of its rows") {
               x[static_cast<size_t>(row + i * kRows)] -
                   y[static_cast<size_t>(row)]);
       }
+    }
+  }
+}
+
+TEST_CASE("Map of several operations, which use each other's results") {
+  using tfplug::testing::CaseMaker;
+  tfplug::Fixture<minimal::Platform> fixture;
+  tfplug::HostBackend<minimal::Stream> backend;
+  auto& stream = *static_cast<minimal::Stream*>(
+      static_cast<void*>(fixture.device().compute().handle()));
+  tfplug::testing::PrimitiveRun run(
+      fixture.device(),
+      [&](tfplug::Scratch& scratch) {
+        return MakeLauncher(backend, stream, scratch);
+      },
+      /*has_denormals=*/true);
+  const tfplug::testing::Types types = {
+      DataType::kFloat, DataType::kDouble, DataType::kHalf,  DataType::kInt32,
+      DataType::kInt64, DataType::kInt8,   DataType::kUint32};
+  for (const DataType type : types) {
+    if (tfplug::ComputeType(type) != type) continue;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+      Random random(seed);
+      CaseMaker maker(
+          random,
+          seed % 20 == 0 ? tfplug::testing::kLarge : tfplug::testing::kRandom,
+          /*has_denormals=*/true, types);
+      CAPTURE(seed);
+      CHECK(run.Check(MakeProgramCase(maker, type)) == "");
     }
   }
 }

@@ -13,6 +13,7 @@
 
 #include "fixture.h"
 #include "minimal_device.h"
+#include "tfplug/host/host_backend.h"
 
 namespace backend_conformance_test {
 namespace {
@@ -59,10 +60,10 @@ void ForEachElement(const Operand& view, Visit visit) {
   });
 }
 
-// The reference primitives with a mistake.
-class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
+// The primitives of the host with a mistake.
+class Backend : public tfplug::HostBackend<minimal::Stream> {
  public:
-  using Reference = tfplug::ReferenceBackend<minimal::Stream>;
+  using Host = tfplug::HostBackend<minimal::Stream>;
 
   absl::Status Map(minimal::Stream& stream, const Expression& expression,
                    Operands inputs, Operands outputs) override {
@@ -86,7 +87,7 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
     if (mistake == Mistake::kStoresOneOutput && out.size() > 1) {
       out[1] = Operand::Dense(unused.data(), out[1].type, DimsOf(out[1]));
     }
-    absl::Status status = Reference::Map(stream, expression, in, out);
+    absl::Status status = Host::Map(stream, expression, in, out);
     if (mistake == Mistake::kWritesBesideOutputs) {
       const Operand& view = outputs[0];
       if (view.rank == 1 && view.stride(0) == 3) {
@@ -114,7 +115,7 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
         inputs[0].num_elements() == 0) {
       return absl::OkStatus();
     }
-    absl::Status status = Reference::Reduce(stream, reduction, inputs, outputs);
+    absl::Status status = Host::Reduce(stream, reduction, inputs, outputs);
     if (mistake == Mistake::kDropsNan && reduction.kind == ReduceKind::kMax) {
       ForEachElement<float>(outputs[0], [](float& x) {
         if (std::isnan(x)) x = 0;
@@ -132,7 +133,7 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
         a.stride(m) == 1) {
       std::swap(wrong.stride(m), wrong.stride(k));
     }
-    return Reference::MatMul(stream, launcher, wrong, b, c);
+    return Host::MatMul(stream, launcher, wrong, b, c);
   }
 
   absl::Status Scatter(minimal::Stream& stream, Launcher& launcher,
@@ -145,22 +146,21 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
         operand->stride(0) = -operand->stride(0);
       }
     }
-    return Reference::Scatter(stream, launcher, kind, wrong_indices,
-                              wrong_updates, output);
+    return Host::Scatter(stream, launcher, kind, wrong_indices, wrong_updates,
+                         output);
   }
 
   absl::Status Scan(minimal::Stream& stream, Launcher& launcher,
                     ReduceKind kind, const Operand& input,
                     const Operand& output) override {
     if (mistake == Mistake::kIgnoresKindOfScan) kind = ReduceKind::kSum;
-    return Reference::Scan(stream, launcher, kind, input, output);
+    return Host::Scan(stream, launcher, kind, input, output);
   }
 
   absl::Status Sort(minimal::Stream& stream, Launcher& launcher,
                     const Operand& input, const Operand& values,
                     const Operand& indices) override {
-    absl::Status status =
-        Reference::Sort(stream, launcher, input, values, indices);
+    absl::Status status = Host::Sort(stream, launcher, input, values, indices);
     if (mistake == Mistake::kSortsWithoutIndices) {
       ForEachElement<int32_t>(indices, [](int32_t& i) { i = 0; });
     }
@@ -183,7 +183,7 @@ absl::Status Check(double seconds = 0, bool has_denormals = true) {
   return CheckBackend(backend, fixture.device(), options);
 }
 
-TEST_CASE("the reference backend on the minimal device") {
+TEST_CASE("the backend of the host on the minimal device") {
   CHECK(Check() == absl::OkStatus());
 }
 

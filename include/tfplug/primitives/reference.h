@@ -2,195 +2,225 @@
 #ifndef TFPLUG_PRIMITIVES_REFERENCE_H_
 #define TFPLUG_PRIMITIVES_REFERENCE_H_
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <type_traits>
+#include <limits>
 #include <vector>
 
 #include "tfplug/ir/reduction.h"
 #include "tfplug/ir/view.h"
-#include "tfplug/primitives/internal/block_evaluator.h"
+#include "tfplug/primitives/reference_value.h"
 
 #pragma GCC visibility push(hidden)
 
-// The required primitives as plain loops over host memory: the definition of
-// their results, the oracle for the tests of every backend, and the kernels of
-// a device whose memory the host can access.
+// The required primitives on host memory, one element after the other: the
+// definition of their results, and the oracle for the tests of every backend.
+// host.h has fast ones for a device whose memory the host can access.
 namespace tfplug {
 namespace primitives_internal {
 
-inline Rows RowsOf(Operands operands, int inner) {
-  Rows rows;
-  for (const Operand& operand : operands) {
-    const bool has_inner = inner >= 0 && inner < operand.rank;
-    rows.push_back({&operand, 0, has_inner ? operand.stride(inner) : 0});
-  }
-  return rows;
-}
+using primitives::ReferenceValue;
+using ElementIndex = std::array<int64_t, kMaxViewRank>;
 
-// Calls block(begin, n) for pieces of a row of `size` elements.
-template <class Block>
-void ForEachBlock(int64_t size, Block block) {
-  constexpr int64_t kBlock = BlockEvaluator::kBlock;
-  for (int64_t begin = 0; begin < size; begin += kBlock) {
-    block(begin, std::min(kBlock, size - begin));
+// Calls visit() with `index` at each index of the dimensions [begin, end) of
+// `shape`.
+template <class Visit>
+void ForEachIndex(const Operand& shape, int begin, int end, ElementIndex& index,
+                  Visit visit) {
+  if (begin == end) return visit();
+  int64_t& i = index[static_cast<size_t>(begin)];
+  for (i = 0; i < shape.dim(begin); ++i) {
+    ForEachIndex(shape, begin + 1, end, index, visit);
   }
 }
 
-// Combines values of T. Sums and products of floats have twice the precision.
-template <class T>
-class Combiner {
- public:
-  using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
+// An element of an operand.
+struct ReferenceElement {
+  const Operand* operand;
+  int64_t offset;
 
-  Combiner(ReduceKind kind, DataType type) : kind_(kind) {
-    const uint64_t bits = ReduceIdentity(kind, type);
-    if constexpr (std::is_floating_point_v<T>) {
-      std::memcpy(&identity_, &bits, sizeof(bits));
-    } else {
-      identity_ = static_cast<T>(bits);
+  // The dimensions after the first `rank` ones are at index 0.
+  ReferenceElement(const Operand& of, const ElementIndex& index, int rank)
+      : operand(&of), offset(0) {
+    for (int d = 0; d < rank; ++d) {
+      offset += index[static_cast<size_t>(d)] * of.stride(d);
     }
   }
 
-  Total identity() const { return static_cast<Total>(identity_); }
-  // Combines x[i] with total[i].
-  void AddEach(int64_t n, const T* x, Total* total) const {
-    Visit([&](auto combine) {
-      for (int64_t i = 0; i < n; ++i) total[i] = combine(total[i], Total(x[i]));
-    });
+  void* address(int64_t axis_offset = 0) const {
+    const auto size = static_cast<int64_t>(DataTypeSize(operand->type));
+    return static_cast<char*>(operand->data) + (offset + axis_offset) * size;
   }
-  // Combines all of x with one total.
-  void AddAll(int64_t n, const T* x, Total* total) const {
-    Visit([&](auto combine) {
-      Total all = *total;
-      for (int64_t i = 0; i < n; ++i) all = combine(all, Total(x[i]));
-      *total = all;
-    });
+  ReferenceValue Load() const {
+    const DataType type = operand->type;
+    switch (operand->kind) {
+      case Operand::Kind::kScalar:
+        return primitives::ConstantOf(type, operand->scalar);
+      case Operand::Kind::kIndex:
+        return primitives::Converted(
+            DataType::kInt64, ComputeType(type),
+            {0, static_cast<int64_t>(operand->scalar) + offset});
+      default:
+        return primitives::ReadElement(type, address());
+    }
+  }
+  ReferenceValue LoadFromAxis(primitives::WideInteger i) const {
+    if (i < 0 || i >= operand->axis_size) return {};
+    return primitives::ReadElement(
+        operand->type, address(static_cast<int64_t>(i) * operand->axis_stride));
+  }
+};
+using ReferenceElements = std::vector<ReferenceElement>;
+
+// Evaluates an expression for one element of each input.
+class ReferenceEvaluator {
+ public:
+  explicit ReferenceEvaluator(const Expression& expression)
+      : expression_(expression), values_(expression.instructions().size()) {}
+
+  void Run(const ReferenceElements& inputs) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = Compute(expression_.instructions()[i], inputs);
+    }
+  }
+  // Returns the value of output `k`, of type ComputeType(its type).
+  const ReferenceValue& output(size_t k) const {
+    return value(expression_.outputs()[k].value);
+  }
+  void Store(size_t k, const ReferenceElement& to) const {
+    const DataType type = to.operand->type;
+    primitives::WriteElement(
+        type,
+        primitives::Converted(TypeOf(expression_.outputs()[k].value), type,
+                              output(k)),
+        to.address());
   }
 
  private:
-  template <class Use>
-  void Visit(Use use) const {
-    ir::VisitCombine<T>(kind_, use);
+  const ReferenceValue& value(int32_t id) const {
+    return values_[static_cast<size_t>(id)];
+  }
+  DataType TypeOf(int32_t id) const {
+    return ComputeType(
+        expression_.instructions()[static_cast<size_t>(id)].type);
   }
 
-  const ReduceKind kind_;
-  std::conditional_t<std::is_floating_point_v<T>, double, T> identity_;
+  ReferenceValue Compute(const Instruction& in,
+                         const ReferenceElements& inputs) const {
+    switch (in.opcode) {
+      case Opcode::kConstant:
+        return primitives::ConstantOf(in.type, in.bits);
+      case Opcode::kInput:
+        return inputs[static_cast<size_t>(in.a)].Load();
+      case Opcode::kElement:
+        return inputs[static_cast<size_t>(in.a)].LoadFromAxis(
+            value(in.b).integer);
+      case Opcode::kSelect:
+        return value(in.a).integer != 0 ? value(in.b) : value(in.c);
+      case Opcode::kCast:
+        return primitives::Converted(TypeOf(in.a), in.type, value(in.a));
+      case Opcode::kBitcast: {
+        char memory[sizeof(uint64_t)];
+        primitives::WriteElement(TypeOf(in.a), value(in.a), memory);
+        return primitives::ReadElement(in.type, memory);
+      }
+      default:
+        return primitives::ComputeOpcode(
+            in.opcode, TypeOf(in.a), value(in.a),
+            in.b < 0 ? ReferenceValue() : value(in.b));
+    }
+  }
+
+  const Expression& expression_;
+  std::vector<ReferenceValue> values_;
 };
 
-// One Reduce whose values are of type T.
-template <class T>
-class ReferenceReduce {
- public:
-  ReferenceReduce(const Reduction& reduction, Operands inputs, Operands outputs)
-      : inputs_(inputs.first(reduction.map.inputs().size())),
-        finish_inputs_(inputs.subspan(inputs_.size())),
-        outputs_(outputs),
-        kept_(outputs[0].rank),
-        rank_(inputs.empty() ? kept_ : inputs[0].rank),
-        combiner_(reduction.kind, reduction.type()),
-        map_(reduction.map),
-        finish_(reduction.finish) {}
+// Returns the value of a reduction of no elements.
+inline ReferenceValue ReferenceIdentity(ReduceKind kind, DataType type) {
+  if (kind == ReduceKind::kSum) return {};
+  if (kind == ReduceKind::kProduct) return {1, 1};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const int bits = primitives::ReferenceBits(type);
+  const primitives::WideInteger count =
+      type == DataType::kBool ? 2 : primitives::WideInteger{1} << bits;
+  const primitives::WideInteger lowest =
+      primitives::ReferenceIsSigned(type) ? -count / 2 : 0;
+  if (kind == ReduceKind::kMax) return {-kInfinity, lowest};
+  return {kInfinity, lowest + count - 1};
+}
 
-  void Run() {
-    const int64_t kept_size = kept_ > 0 ? outputs_[0].dim(kept_ - 1) : 1;
-    const int64_t reduced_size = rank_ > kept_ ? inputs_[0].dim(rank_ - 1) : 1;
-    int64_t reduced = 1;
-    for (int d = kept_; d < rank_; ++d) reduced *= inputs_[0].dim(d);
-    // Blocks lie along the last kept dimension, or, if it is shorter, along
-    // the last reduced one.
-    along_kept_ = kept_ > 0 && kept_size >= reduced_size;
-    const int inner = along_kept_ ? kept_ - 1 : rank_ - 1;
-    Rows rows = RowsOf(inputs_, inner);
-    Rows finish_rows = RowsOf(finish_inputs_, kept_ - 1);
-    Rows out = RowsOf(outputs_, kept_ - 1);
-    Rows results = finish_rows;
-    results.insert(results.end(), out.begin(), out.end());
-    const int64_t step = along_kept_ ? BlockEvaluator::kBlock : 1;
-    Odometer outer(0, kept_ - 1);
-    do {
-      for (int64_t begin = 0; begin < kept_size; begin += step) {
-        const int64_t n = std::min(step, kept_size - begin);
-        std::fill_n(totals_, n, combiner_.identity());
-        if (reduced > 0) AddElements(rows, begin, n, reduced_size);
-        Finish(results, begin, n);
-      }
-    } while (outer.Next(absl::MakeSpan(rows), absl::MakeSpan(results)));
-  }
-
- private:
-  void AddElements(const Rows& rows, int64_t begin, int64_t n,
-                   int64_t reduced_size) {
-    Rows at = rows;
-    if (along_kept_) {
-      Odometer odometer(kept_, rank_);
-      do {
-        map_.Run(at, begin, n);
-        combiner_.AddEach(n, static_cast<const T*>(map_.output(0)), totals_);
-      } while (odometer.Next(absl::MakeSpan(at)));
-      return;
-    }
-    if (kept_ > 0) {
-      for (Row& row : at) {
-        row.offset += begin * row.operand->stride(kept_ - 1);
-      }
-    }
-    Odometer odometer(kept_, rank_ - 1);
-    do {
-      ForEachBlock(reduced_size, [&](int64_t first, int64_t size) {
-        map_.Run(at, first, size);
-        combiner_.AddAll(size, static_cast<const T*>(map_.output(0)), totals_);
-      });
-    } while (odometer.Next(absl::MakeSpan(at)));
-  }
-
-  void Finish(const Rows& results, int64_t begin, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) values_[i] = static_cast<T>(totals_[i]);
-    const Operand values = Operand::Dense(values_, DataTypeOf<T>(), {n});
-    Rows rows = {{&values, -begin, 1}};
-    rows.insert(
-        rows.end(), results.begin(),
-        results.begin() + static_cast<std::ptrdiff_t>(finish_inputs_.size()));
-    finish_.Run(rows, begin, n);
-    for (size_t k = 0; k < outputs_.size(); ++k) {
-      finish_.Store(k, results[finish_inputs_.size() + k], begin, n);
-    }
-  }
-
-  const Operands inputs_, finish_inputs_, outputs_;
-  const int kept_, rank_;
-  const Combiner<T> combiner_;
-  BlockEvaluator map_, finish_;
-  bool along_kept_ = false;
-  typename Combiner<T>::Total totals_[BlockEvaluator::kBlock];
-  T values_[BlockEvaluator::kBlock];
-};
+// Returns the combination of two values. Sums and products of floats are not
+// rounded.
+inline ReferenceValue ReferenceCombine(ReduceKind kind, DataType type,
+                                       const ReferenceValue& a,
+                                       const ReferenceValue& b) {
+  const bool is_bool = type == DataType::kBool;
+  const Opcode opcode =
+      kind == ReduceKind::kSum       ? is_bool ? Opcode::kMax : Opcode::kAdd
+      : kind == ReduceKind::kProduct ? is_bool ? Opcode::kMin : Opcode::kMul
+      : kind == ReduceKind::kMax     ? Opcode::kMax
+                                     : Opcode::kMin;
+  const DataType total = type == DataType::kFloat ? DataType::kDouble : type;
+  return primitives::ComputeOpcode(opcode, total, a, b);
+}
 
 }  // namespace primitives_internal
 
 // Run the primitives Map and Reduce, as defined in backend.h.
 inline void ReferenceMap(const Expression& expression, Operands inputs,
                          Operands outputs) {
-  const int inner = outputs[0].rank - 1;
-  const int64_t size = inner >= 0 ? outputs[0].dim(inner) : 1;
-  primitives_internal::Rows from = primitives_internal::RowsOf(inputs, inner);
-  primitives_internal::Rows to = primitives_internal::RowsOf(outputs, inner);
-  primitives_internal::BlockEvaluator evaluator(expression);
-  primitives_internal::Odometer outer(0, inner);
-  do {
-    primitives_internal::ForEachBlock(size, [&](int64_t begin, int64_t n) {
-      evaluator.Run(from, begin, n);
-      for (size_t k = 0; k < to.size(); ++k)
-        evaluator.Store(k, to[k], begin, n);
-    });
-  } while (outer.Next(absl::MakeSpan(to), absl::MakeSpan(from)));
+  using namespace primitives_internal;  // NOLINT
+  ReferenceEvaluator evaluator(expression);
+  ElementIndex index = {};
+  ReferenceElements elements;
+  const int rank = outputs[0].rank;
+  ForEachIndex(outputs[0], 0, rank, index, [&] {
+    elements.clear();
+    for (const Operand& x : inputs) elements.emplace_back(x, index, rank);
+    evaluator.Run(elements);
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      evaluator.Store(k, ReferenceElement(outputs[k], index, rank));
+    }
+  });
 }
 
 inline void ReferenceReduce(const Reduction& reduction, Operands inputs,
                             Operands outputs) {
-  ir::VisitComputed(reduction.type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    primitives_internal::ReferenceReduce<T>(reduction, inputs, outputs).Run();
+  using namespace primitives_internal;  // NOLINT
+  const Operands map_inputs = inputs.first(reduction.map.inputs().size());
+  const Operands finish_inputs = inputs.subspan(map_inputs.size());
+  const DataType type = reduction.type();
+  const int kept = outputs[0].rank;
+  const int rank = inputs.empty() ? kept : inputs[0].rank;
+  ReferenceEvaluator map(reduction.map), finish(reduction.finish);
+  ElementIndex index = {};
+  ReferenceElements elements;
+  ForEachIndex(outputs[0], 0, kept, index, [&] {
+    ReferenceValue total = ReferenceIdentity(reduction.kind, type);
+    const auto add = [&] {
+      elements.clear();
+      for (const Operand& x : map_inputs) elements.emplace_back(x, index, rank);
+      map.Run(elements);
+      total = ReferenceCombine(reduction.kind, type, total, map.output(0));
+    };
+    if (rank == kept) {
+      add();
+    } else {
+      ForEachIndex(inputs[0], kept, rank, index, add);
+    }
+    uint64_t bits;
+    primitives::WriteElement(
+        IsFloat(type) ? DataType::kDouble : DataType::kInt64, total, &bits);
+    const Operand value = Operand::Scalar(type, bits);
+    elements.clear();
+    elements.emplace_back(value, index, 0);
+    for (const Operand& x : finish_inputs) {
+      elements.emplace_back(x, index, kept);
+    }
+    finish.Run(elements);
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      finish.Store(k, ReferenceElement(outputs[k], index, kept));
+    }
   });
 }
 

@@ -13,8 +13,8 @@
 
 namespace tfplug {
 
-// A backend for memory that the host can access. It ignores the stream and
-// computes immediately, so the stream must be synchronous.
+// The oracle as a backend, for memory that the host can access. It ignores the
+// stream and computes immediately, so the stream must be synchronous.
 template <class StreamT>
 class ReferenceBackend : public Backend<StreamT> {
  public:

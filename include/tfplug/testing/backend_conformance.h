@@ -69,6 +69,8 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
     if (is_computed) {
       all.push_back(
           [=](CaseMaker& maker) { return MakeFusedCase(maker, type); });
+      all.push_back(
+          [=](CaseMaker& maker) { return MakeProgramCase(maker, type); });
     }
     if (is_computed && IsFloat(type)) {
       all.push_back(
@@ -134,7 +136,7 @@ inline absl::Status CheckPrimitives(PrimitiveRun& run, const Types& types,
 // device 0's compute stream: all types that the backend supports, strides that
 // are 0, negative or overlap, operands without memory, empty and large arrays,
 // NaN, infinities, denormal numbers, extreme integers. INTERNAL if an element
-// differs by more than AllowedUlps, or memory beside an output was changed; the
+// differs by more than opcodes.def allows, or memory beside an output was changed; the
 // message has the smallest launch found.
 //
 //   MyBackend backend;

@@ -2,8 +2,8 @@
 #ifndef TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_
 #define TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_
 
+#include "tfplug/host/host_backend.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
-#include "tfplug/primitives/reference_backend.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -13,7 +13,7 @@ struct HostStream {};
 
 // Makes kernels that are registered as OnHost<...> run on the host.
 inline void UseHostBackend() {
-  using Host = ReferenceBackend<HostStream>;
+  using Host = HostBackend<HostStream>;
   host_backend = MakeRegisteredBackend<Host>();
   host_backend.get_stream = [](KernelContext&) -> absl::StatusOr<void*> {
     static HostStream stream;

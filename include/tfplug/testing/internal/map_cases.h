@@ -2,6 +2,7 @@
 #ifndef TFPLUG_TESTING_INTERNAL_MAP_CASES_H_
 #define TFPLUG_TESTING_INTERNAL_MAP_CASES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -133,6 +134,64 @@ inline PrimitiveCase MakeFusedCase(CaseMaker& maker, DataType type) {
       });
   if (!is_in_place) maker.AddOutput(stored, dims);
   LaunchMap(maker, std::move(expression),
+            is_in_place ? std::vector<int>{0} : std::vector<int>{});
+  return maker.made();
+}
+
+// Computes several operations, which use each other's results. All of them are
+// exact, also if a product and a sum are rounded at once.
+inline PrimitiveCase MakeProgramCase(CaseMaker& maker, DataType type) {
+  Random& random = maker.random();
+  const Dims dims = maker.MakeDims();
+  const bool is_in_place = maker.OneIn(2);
+  const DataType first = maker.StoredType(type);
+  ExpressionBuilder builder;
+  maker.Add(first, dims, Values::kSmall, /*is_output=*/is_in_place);
+  std::vector<tfplug::Value> values = {builder.Input(first)};
+  for (int k = 0; k < 2; ++k) {
+    const DataType stored = maker.StoredType(type);
+    maker.AddInput(stored, dims, Values::kSmall);
+    values.push_back(builder.Input(stored));
+  }
+  const auto any = [&] {
+    const auto size = static_cast<int64_t>(values.size());
+    // Often one of the latest.
+    const int64_t last = std::min<int64_t>(size, maker.OneIn(2) ? 3 : size);
+    return values[static_cast<size_t>(size - 1 - Below(random, last))];
+  };
+  const auto make = [&]() -> tfplug::Value {
+    const tfplug::Value a = any(), b = any();
+    switch (Below(random, 8)) {
+      case 0:
+        return a + b;
+      case 1:
+        return a - b;
+      case 2:
+        return IsFloat(type) ? Min(Max(a * b, -9), 9) : a * b;
+      case 3:
+        return Max(a, b);
+      case 4:
+        return Select(a < b, any(), any());
+      case 5:
+        return Cast(maker.OneIn(2) ? a == b : a <= b, type) * any();
+      case 6:
+        return Below(random, 9) - a;
+      default:
+        return maker.OneIn(2) ? Abs(a) : -a;
+    }
+  };
+  const int64_t most = maker.level() <= kTinyOdd ? 4 : 24;
+  for (int64_t n = 1 + Below(random, most); n > 0; --n) {
+    values.push_back(make());
+  }
+  std::vector<DataType> outputs;
+  for (int64_t n = Below(random, 2) + (is_in_place ? 0 : 1); n > 0; --n) {
+    outputs.push_back(maker.StoredType(type));
+    maker.AddOutput(outputs.back(), dims);
+  }
+  if (is_in_place) outputs.push_back(first);
+  for (const DataType stored : outputs) builder.Output(any(), stored);
+  LaunchMap(maker, *std::move(builder).Build(),
             is_in_place ? std::vector<int>{0} : std::vector<int>{});
   return maker.made();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tfplug/ir/serialize.h"
 #include "tfplug/primitives/launcher.h"
 #include "tfplug/testing/internal/random_values.h"
 #include "tfplug/testing/internal/random_views.h"
@@ -209,8 +210,10 @@ inline std::string ValueFormula(const Expression& expression, int32_t value) {
   }
   return text + ")";
 }
-// Returns the outputs of an expression as formulas of its inputs x0, x1, ...
+// Returns the outputs of an expression as formulas of its inputs x0, x1, ...,
+// or the text of a long expression.
 inline std::string Formula(const Expression& expression) {
+  if (expression.instructions().size() > 9) return Serialize(expression);
   std::string text;
   for (const Expression::Output& output : expression.outputs()) {
     text += (text.empty() ? "" : " and ") +

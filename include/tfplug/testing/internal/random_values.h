@@ -8,9 +8,8 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <type_traits>
 
-#include "tfplug/primitives/reference_backend.h"
+#include "tfplug/primitives/reference_value.h"
 #include "tfplug/testing/internal/random_views.h"
 
 #pragma GCC visibility push(hidden)
@@ -34,11 +33,8 @@ inline uint64_t LowBits(int n) {
 // Returns the bits of an integer as a number of the type.
 inline uint64_t BitsOfInteger(DataType type, int64_t integer) {
   uint64_t bits = 0;
-  ir::VisitStored(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T value = ir::Convert<T>(integer);
-    std::memcpy(&bits, &value, sizeof(value));
-  });
+  primitives::WriteElement(
+      type, primitives::Converted(DataType::kInt64, type, {0, integer}), &bits);
   return bits;
 }
 
@@ -127,14 +123,8 @@ inline double UlpDistance(DataType type, uint64_t a, uint64_t b) {
 
 // Returns the bits as a number.
 inline double NumberOf(DataType type, uint64_t bits) {
-  double number = 0;
-  ir::VisitStored(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T value;
-    std::memcpy(static_cast<void*>(&value), &bits, sizeof(value));
-    number = ir::Convert<double>(value);
-  });
-  return number;
+  const auto value = primitives::ReadElement(type, &bits);
+  return IsFloat(type) ? value.real : static_cast<double>(value.integer);
 }
 
 inline std::string ValueText(DataType type, uint64_t bits) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "device.h"
+#include "tfplug/host/host_backend.h"
 #include "tfplug/primitives/backend.h"
-#include "tfplug/primitives/reference.h"
 
 namespace my_device {
 
@@ -14,13 +14,13 @@ class Backend : public tfplug::Backend<Stream> {
  public:
   absl::Status Map(Stream&, const tfplug::Expression& expression,
                    tfplug::Operands inputs, tfplug::Operands outputs) override {
-    tfplug::ReferenceMap(expression, inputs, outputs);
+    tfplug::HostMap(expression, inputs, outputs);
     return absl::OkStatus();
   }
   absl::Status Reduce(Stream&, const tfplug::Reduction& reduction,
                       tfplug::Operands inputs,
                       tfplug::Operands outputs) override {
-    tfplug::ReferenceReduce(reduction, inputs, outputs);
+    tfplug::HostReduce(reduction, inputs, outputs);
     return absl::OkStatus();
   }
 };
