@@ -3,11 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -163,93 +161,6 @@ TEST_CASE("expressions have the same id only if they are equal") {
     CHECK(tfplug::Serialize(Parse(text)) == text);
   }
   CHECK(Expression().id() == Parse("float;input:float 0;0:float").id());
-}
-
-// Returns an expression of many values, some of which are used at once and
-// others late.
-Expression RandomExpression(std::mt19937& random) {
-  const auto below = [&](size_t n) {
-    return static_cast<int32_t>(random() % static_cast<uint32_t>(n));
-  };
-  std::vector<Instruction> all;
-  const size_t size = 2 + random() % 30;
-  for (size_t i = 0; i < size; ++i) {
-    Instruction in;
-    const int kind = i == 0 ? 0 : below(8);
-    if (kind == 0) {
-      in = {Opcode::kInput, kFloat, below(3), -1, -1, 0};
-    } else if (kind == 1) {
-      in = {Opcode::kConstant, kFloat, -1, -1, -1, random()};
-    } else if (kind == 2) {
-      in = {Opcode::kNeg, kFloat, below(i), -1, -1, 0};
-    } else {
-      const auto near = static_cast<int32_t>(i - 1);
-      in = {Opcode::kAdd, kFloat, kind == 3 ? below(i) : near, below(i), -1, 0};
-    }
-    all.push_back(in);
-  }
-  std::vector<Expression::Output> outputs = {
-      {static_cast<int32_t>(size) - 1, kFloat}};
-  if (random() % 2 == 0) outputs.push_back({below(size), kFloat});
-  const auto made = Expression::Make({kFloat, kFloat, kFloat}, all, outputs);
-  REQUIRE_MESSAGE(made.ok(), made.status().ToString());
-  return *made;
-}
-
-TEST_CASE(
-    "values that are needed at the same time are in different registers") {
-  std::mt19937 random(7);
-  for (int run = 0; run < 500; ++run) {
-    const Expression expression = RandomExpression(random);
-    CAPTURE(tfplug::Serialize(expression));
-    const auto& all = expression.instructions();
-    const size_t n = all.size();
-    // The uses of a value are instructions, or n for an output.
-    std::vector<std::vector<size_t>> uses(n);
-    for (size_t i = 0; i < n; ++i) {
-      if (all[i].opcode == Opcode::kInput) continue;
-      for (const int32_t value : {all[i].a, all[i].b, all[i].c}) {
-        if (value >= 0) uses[static_cast<size_t>(value)].push_back(i);
-      }
-    }
-    for (const auto& output : expression.outputs()) {
-      uses[static_cast<size_t>(output.value)].push_back(n);
-    }
-    const auto last_use = [&](size_t value) {
-      return uses[value].empty() ? value : uses[value].back();
-    };
-    size_t last_input_use = 0;
-    for (size_t i = 0; i < n; ++i) {
-      const int reg = expression.register_of(i);
-      CHECK(reg >= 0);
-      CHECK(reg < expression.num_registers());
-      if (all[i].opcode == Opcode::kInput) {
-        last_input_use = std::max(last_input_use, last_use(i));
-      }
-      bool only_next = !uses[i].empty() && i + 1 < n;
-      for (const size_t use : uses[i]) only_next &= use == i + 1;
-      CHECK(expression.only_next_uses(i) == only_next);
-      for (size_t k = 0; k < i; ++k) {
-        if (expression.register_of(k) != reg) continue;
-        CHECK(all[k].opcode != Opcode::kConstant);
-        CHECK(all[i].opcode != Opcode::kConstant);
-        CHECK(last_use(k) < i);
-      }
-    }
-    CHECK(expression.last_input_use() == last_input_use);
-  }
-}
-
-TEST_CASE(
-    "long expressions are built in linear time, and registers are reused") {
-  std::string text = "float;input:float 0";
-  constexpr int kLength = 100000;
-  for (int i = 0; i < kLength; ++i) {
-    text += ";neg:float " + std::to_string(i);
-  }
-  const Expression expression =
-      Parse(text + ";" + std::to_string(kLength) + ":float");
-  CHECK(expression.num_registers() == 2);
 }
 
 TEST_CASE("operators that do not support a type are errors") {

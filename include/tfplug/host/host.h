@@ -25,17 +25,16 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
   }
   if (HostCopyRows(expression, inputs, outputs)) return;
   const int inner = outputs[0].rank - 1, row = outputs[0].rank - 2;
+  HostEvaluator evaluator(loops, expression);
   HostTiling tiling(row >= 0 ? outputs[0].dim(row) : 1,
                     inner >= 0 ? outputs[0].dim(inner) : 1,
-                    HostEvaluator::TileOf(expression),
-                    IsTransposed(inputs, row, inner));
+                    evaluator.tile_size(), IsTransposed(inputs, row, inner));
   HostCursors x = CursorsOf(inputs, row, inner);
   HostCursors y = CursorsOf(outputs, row, inner);
   const auto changing = ChangingOperands(inputs, [&](int d) {
     return (d == inner && tiling.covers_inner()) ||
            (d == row && tiling.covers_rows());
   });
-  HostEvaluator evaluator(loops, expression);
   evaluator.Start(x, changing, y, tiling.tile_rows, tiling.tile_inner,
                   tiling.covers_inner());
   if (evaluator.needs_no_registers()) {

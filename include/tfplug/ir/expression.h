@@ -2,7 +2,7 @@
 #ifndef TFPLUG_IR_EXPRESSION_H_
 #define TFPLUG_IR_EXPRESSION_H_
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,6 +46,66 @@ struct Instruction {
   }
 };
 
+class Expression;
+
+namespace ir_internal {
+
+template <class T>
+inline char type_tag;  // its address identifies T
+
+// The analyses of an expression, at most a few. Thread-safe.
+class Analyses {
+ public:
+  Analyses() = default;
+  Analyses(const Analyses&) = delete;
+  Analyses& operator=(const Analyses&) = delete;
+  ~Analyses() {
+    for (Node* node = first_; node != nullptr;) {
+      delete std::exchange(node, node->next);
+    }
+  }
+
+  template <class T>
+  const T& Get(const Expression& expression) const {
+    for (Node* node = first_; node != nullptr; node = node->next) {
+      if (node->type == &type_tag<T>) {
+        return static_cast<NodeOf<T>*>(node)->value;
+      }
+    }
+    return Add<T>(expression);
+  }
+
+ private:
+  // Another thread may add an equal one, which then stays unused.
+  template <class T>
+  [[gnu::noinline]] const T& Add(const Expression& expression) const {
+    auto* const node = new NodeOf<T>(expression);
+    node->next = first_;
+    while (!first_.compare_exchange_weak(node->next, node)) {
+    }
+    return node->value;
+  }
+
+  struct Node {
+    explicit Node(const char* type_of_value) : type(type_of_value) {}
+    virtual ~Node() = default;
+
+    const char* const type;
+    Node* next = nullptr;
+  };
+  template <class T>
+  struct NodeOf : Node {
+    explicit NodeOf(const Expression& expression)
+        : Node(&type_tag<T>), value(expression) {}
+
+    const T value;
+  };
+
+  mutable std::atomic<Node*> first_{nullptr};
+};
+
+}  // namespace ir_internal
+
 // A computation on scalars: some inputs, a list of instructions in which each
 // value is assigned once, and some outputs. Map and Reduce apply it to each
 // element of their operands. Immutable, and cheap to copy: a task that runs
@@ -83,26 +143,18 @@ class Expression {
   // if, they are equal: a key for programs compiled from one. It is below 2^31.
   uint32_t id() const { return parts_->id; }
 
+  // Returns T(*this), which is made at the first call and then kept: what an
+  // interpreter finds out about expressions. It may refer to instructions().
+  template <class T>
+  const T& Analysis() const {
+    return parts_->analyses.Get<T>(*this);
+  }
+
   // Returns whether the expression only copies its input.
   bool is_copy() const {
     return inputs().size() == 1 && outputs().size() == 1 &&
            instructions().size() == 1 && outputs()[0].type == inputs()[0];
   }
-
-  // Registers of an interpreter: values that are not needed at the same time
-  // share one, except that a constant keeps its own.
-  int num_registers() const { return parts_->num_registers; }
-  int register_of(size_t value) const { return parts_->registers[value]; }
-  // Returns the last instruction that uses an element of an input: it, and
-  // those after it, may overwrite the inputs' memory with outputs.
-  size_t last_input_use() const { return parts_->last_input_use; }
-  // Returns whether the next instruction, and nothing else, uses the value, so
-  // that an interpreter can execute both at once.
-  bool only_next_uses(size_t value) const {
-    return parts_->only_next_uses[value];
-  }
-  // Returns the size of the largest type that is computed in, in bytes.
-  size_t widest_value() const { return parts_->widest_value; }
 
  private:
   struct Parts {
@@ -110,24 +162,8 @@ class Expression {
     std::vector<Instruction> instructions = {
         {Opcode::kInput, DataType::kFloat, 0, -1, -1, 0}};
     std::vector<Output> outputs = {{0, DataType::kFloat}};
-    std::vector<int> registers = {0};
-    int num_registers = 1;
-    size_t last_input_use = 0;
-    std::vector<bool> only_next_uses = {false};
-    size_t widest_value = sizeof(float);
     uint32_t id = 0;
-
-    void AssignRegisters();
-    // Calls visit(value) for each value that instruction `i` uses.
-    template <class Visit>
-    void ForEachUse(size_t i, Visit visit) const {
-      const Instruction& in = instructions[i];
-      const bool has_input =
-          in.opcode == Opcode::kInput || in.opcode == Opcode::kElement;
-      for (const int32_t value : {has_input ? -1 : in.a, in.b, in.c}) {
-        if (value >= 0) visit(static_cast<size_t>(value));
-      }
-    }
+    ir_internal::Analyses analyses;
   };
   struct IsLess {
     bool operator()(const std::shared_ptr<const Parts>& x,
@@ -255,7 +291,6 @@ inline absl::StatusOr<Expression> Expression::Make(
   parts->inputs = std::move(inputs);
   parts->instructions = std::move(instructions);
   parts->outputs = std::move(outputs);
-  parts->AssignRegisters();
   Expression expression;
   expression.parts_ = Shared(std::move(parts));
   return expression;
@@ -275,55 +310,6 @@ inline std::shared_ptr<const Expression::Parts> Expression::Shared(
   const std::lock_guard<std::mutex> lock(mutex);
   parts->id = static_cast<uint32_t>(all.size());
   return *all.insert(std::move(parts)).first;
-}
-
-inline void Expression::Parts::AssignRegisters() {
-  const size_t n = instructions.size();
-  std::vector<size_t> last_use(n);
-  for (size_t i = 0; i < n; ++i) {
-    last_use[i] = i;
-    ForEachUse(i, [&](size_t value) { last_use[value] = i; });
-  }
-  for (const Output& output : outputs) {
-    last_use[static_cast<size_t>(output.value)] = n;
-  }
-  last_input_use = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const Opcode opcode = instructions[i].opcode;
-    if (opcode == Opcode::kElement)
-      last_input_use = std::max(last_input_use, i);
-    if (opcode == Opcode::kInput) {
-      last_input_use = std::max(last_input_use, last_use[i]);
-    }
-  }
-  only_next_uses.assign(n, false);
-  widest_value = 0;
-  for (size_t i = 0; i < n; ++i) {
-    only_next_uses[i] = last_use[i] == i + 1 && i + 1 < n;
-    widest_value =
-        std::max(widest_value, DataTypeSize(ComputeType(instructions[i].type)));
-  }
-  registers.assign(n, -1);
-  num_registers = 0;
-  std::vector<int> unused;
-  for (size_t i = 0; i < n; ++i) {
-    const bool is_constant = instructions[i].opcode == Opcode::kConstant;
-    if (is_constant || unused.empty()) {
-      registers[i] = num_registers++;
-    } else {
-      registers[i] = unused.back();
-      unused.pop_back();
-    }
-    const auto end = [&](size_t value) {
-      if (last_use[value] != i) return;
-      last_use[value] = n;  // once
-      if (instructions[value].opcode != Opcode::kConstant) {
-        unused.push_back(registers[value]);
-      }
-    };
-    ForEachUse(i, end);
-    end(i);
-  }
 }
 
 }  // namespace tfplug

@@ -212,7 +212,7 @@ struct Scalar;
 
 // Calls use(Scalar) with the definition of `opcode`, one of kSome.
 template <Opcode... kSome, class Use>
-void VisitScalar(Opcode opcode, Use use) {
+[[gnu::always_inline]] inline void VisitScalar(Opcode opcode, Use use) {
   (void)((opcode == kSome && (use(Scalar<kSome>()), true)) || ...);
 }
 
@@ -230,7 +230,8 @@ void VisitCombine(ReduceKind kind, Use use) {
 
 // Sets y[i] = opcode(a[i], b[i]) if opcodes.def defines it for T.
 template <Opcode kOpcode, class T>
-void ComputeEach(int64_t n, void* y, const T* a, const T* b) {
+[[gnu::always_inline]] inline void ComputeEach(int64_t n, void* y, const T* a,
+                                               const T* b) {
   constexpr OpcodeInfo kInfo = InfoOf(kOpcode);
   if constexpr (Allows(kInfo.types, DataTypeOf<T>())) {
     using R = std::conditional_t<kInfo.gives_bool, bool, T>;

@@ -39,8 +39,9 @@ void SelectBits(int64_t n, void* y, const void* condition, const void* u,
 
 // y[r][i] = f(a[r][i], b[r][i]), where the stride of b is 0 or 1.
 template <class T, class F>
-void EachInRows(int64_t rows, int64_t n, T* y, const T* a, const HostRows& b,
-                F f) {
+[[gnu::always_inline]] inline void EachInRows(int64_t rows, int64_t n, T* y,
+                                              const T* a, const HostRows& b,
+                                              F f) {
   const T* row = static_cast<const T*>(b.data);
   for (int64_t r = 0; r < rows; ++r, y += n, a += n, row += b.row_stride) {
     if (b.stride == 0) {

@@ -39,7 +39,7 @@ struct HostCursor {
 };
 using HostCursors = absl::InlinedVector<HostCursor, 4>;
 
-// Evaluates an expression for tiles of up to TileOf(expression) elements: one
+// Evaluates an expression for tiles of up to tile_size() elements: one
 // instruction after the other, each in a loop over arrays; a comparison is
 // computed with the instructions that use it, and a chain of arithmetic in one
 // loop. Values are in registers, or where they are in memory already, so an
@@ -48,14 +48,16 @@ using HostCursors = absl::InlinedVector<HostCursor, 4>;
 class HostEvaluator {
  public:
   static constexpr int64_t kTile = 512;
-  static int64_t TileOf(const Expression& expression) {
-    return expression.widest_value() <= 4 ? 2 * kTile : kTile;
-  }
 
   HostEvaluator(const HostLoops& loops, const Expression& expression)
       : loops_(loops), expression_(expression), places_(expression) {}
   HostEvaluator(const HostEvaluator&) = delete;
   HostEvaluator& operator=(const HostEvaluator&) = delete;
+
+  // Returns the most elements of a tile.
+  int64_t tile_size() const {
+    return places_.analysis().widest_value() <= 4 ? 2 * kTile : kTile;
+  }
 
   // Must be called before Run, with cursors at the first tile, which must be
   // the largest. Inputs whose element in `changing` is false have the same
@@ -68,19 +70,20 @@ class HostEvaluator {
              bool same_size) {
     same_size_ = same_size;
     const auto& all = expression_.instructions();
+    const HostAnalysis& analysis = places_.analysis();
     places_.Start();
     const size_t num_fixed = static_cast<size_t>(
         std::count(changing.begin(), changing.end(), false));
     const size_t count =
-        static_cast<size_t>(expression_.num_registers()) + num_fixed;
+        static_cast<size_t>(analysis.num_registers()) + num_fixed;
     if (count > kStackRegisters) {
       heap_.reset(new Register[count]);
       registers_ = heap_.get();
     }
     for (size_t i = 0; i < all.size(); ++i) {
-      places_[i].data = RegisterData(expression_.register_of(i));
+      places_[i].data = RegisterData(analysis[i].register_index);
     }
-    size_t next = static_cast<size_t>(expression_.num_registers());
+    size_t next = static_cast<size_t>(analysis.num_registers());
     for (size_t i = 0; i < all.size(); ++i) {
       HostPlace& place = places_[i];
       const Instruction& in = all[i];
@@ -109,7 +112,7 @@ class HostEvaluator {
       const auto i = static_cast<size_t>(expression_.outputs()[k].value);
       const Opcode opcode = all[i].opcode;
       if (opcode != Opcode::kConstant && opcode != Opcode::kInput &&
-          i >= expression_.last_input_use() && places_[i].output < 0 &&
+          i >= analysis.last_input_use() && places_[i].output < 0 &&
           IsDirect(outputs[k], rows, n) &&
           places_.TypeOf(static_cast<int32_t>(i)) == outputs[k].operand->type) {
         places_[i].output = static_cast<int>(k);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
+#include "tfplug/host/internal/analysis.h"
 #include "tfplug/ir/expression.h"
 
 #pragma GCC visibility push(hidden)
@@ -34,7 +35,11 @@ struct HostPlace {
 // the values are used.
 class HostPlaces {
  public:
-  explicit HostPlaces(const Expression& expression) : expression_(expression) {}
+  explicit HostPlaces(const Expression& expression)
+      : expression_(expression),
+        analysis_(expression.Analysis<HostAnalysis>()) {}
+
+  const HostAnalysis& analysis() const { return analysis_; }
 
   void Start() {
     places_.assign(expression_.instructions().size(), HostPlace());
@@ -71,7 +76,6 @@ class HostPlaces {
   // known where constants and inputs are.
   void FindChains() {
     const auto& all = expression_.instructions();
-    const absl::InlinedVector<int, 24> uses = CountUses();
     int32_t last = -1;  // of the chain so far
     int first = 0, length = 0;
     for (size_t i = 0; i < all.size(); ++i) {
@@ -86,9 +90,9 @@ class HostPlaces {
         last = -1;
         continue;
       }
-      const bool extends = last >= 0 && uses[static_cast<size_t>(last)] == 1 &&
-                           (in.a == last) != (in.b == last) &&
-                           length < kMaxSteps;
+      const bool extends =
+          last >= 0 && analysis_[static_cast<size_t>(last)].uses == 1 &&
+          (in.a == last) != (in.b == last) && length < kMaxSteps;
       if (extends) {
         places_[static_cast<size_t>(last)].kind = HostPlace::kSkipped;
         places_[i].chain = first;
@@ -106,11 +110,10 @@ class HostPlaces {
   // not dense: as one value, or else in rows.
   bool CanBeRows(size_t i, bool is_single) const {
     const auto& all = expression_.instructions();
-    for (const auto& output : expression_.outputs()) {
-      if (static_cast<size_t>(output.value) == i) return false;
-    }
+    const size_t last_use = analysis_[i].last_use;
+    if (last_use == all.size()) return false;  // an output
     const auto id = static_cast<int32_t>(i);
-    for (size_t j = i + 1; j < all.size(); ++j) {
+    for (size_t j = i + 1; j <= last_use; ++j) {
       const Instruction& in = all[j];
       if (in.opcode == Opcode::kInput) continue;
       const bool is_element = in.opcode == Opcode::kElement;
@@ -141,23 +144,6 @@ class HostPlaces {
   }
 
  private:
-  // Returns how many instructions and outputs use each value.
-  absl::InlinedVector<int, 24> CountUses() const {
-    absl::InlinedVector<int, 24> uses(places_.size());
-    const auto use = [&](int32_t id) {
-      if (id >= 0) ++uses[static_cast<size_t>(id)];
-    };
-    for (const Instruction& in : expression_.instructions()) {
-      if (in.opcode != Opcode::kInput && in.opcode != Opcode::kElement) {
-        use(in.a);
-      }
-      if (in.b != in.a) use(in.b);
-      use(in.c);
-    }
-    for (const auto& output : expression_.outputs()) use(output.value);
-    return uses;
-  }
-
   bool CanBeInChain(size_t i) const {
     const Instruction& in = expression_.instructions()[i];
     const HostPlace& place = places_[i];
@@ -192,14 +178,14 @@ class HostPlaces {
     const bool compares = in.opcode == Opcode::kLt ||
                           in.opcode == Opcode::kLe ||
                           in.opcode == Opcode::kEq || in.opcode == Opcode::kNe;
-    if (!compares || !IsFloat(TypeOf(in.a)) || !expression_.only_next_uses(i)) {
+    if (!compares || !IsFloat(TypeOf(in.a)) || !analysis_.OnlyNextUses(i)) {
       return;
     }
     const auto comparison = static_cast<int>(i);
     size_t user = i + 1;
     if (all[user].a != comparison || all[user].type != TypeOf(in.a)) return;
     if (all[user].opcode == Opcode::kCast) {
-      if (expression_.only_next_uses(user) &&
+      if (analysis_.OnlyNextUses(user) &&
           all[user + 1].opcode == Opcode::kMul &&
           all[user + 1].a != all[user + 1].b) {
         places_[user++].kind = HostPlace::kSkipped;
@@ -212,6 +198,7 @@ class HostPlaces {
   }
 
   const Expression& expression_;
+  const HostAnalysis& analysis_;
   absl::InlinedVector<HostPlace, 12> places_;
 };
 
