@@ -13,10 +13,12 @@ TOOL = harness.ROOT / "tools/lib/op_sweep/main.py"
 
 
 def _sweep(plugin, *options):
-    """Returns the exit status and the report."""
+    """Returns the exit status and the report; `plugin` is the name of a small plug-in, or
+    a path."""
+    path = plugin if os.path.isabs(plugin) else harness.small_plugin_path(plugin)
     result = subprocess.run(
         [sys.executable, "-B", str(TOOL), "--plugin",
-         str(harness.small_plugin_path(plugin)), "--json", "-", *options],
+         str(path), "--json", "-", *options],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True,
         timeout=harness.TIMEOUT_SECONDS, check=False)
     assert result.returncode <= 100, result.stderr
@@ -64,6 +66,24 @@ def test_fused_ops_have_the_results_of_single_ops():
     assert status == 0, json.dumps(report["mismatches"], indent=1)
     assert report["ops"] == 3 and report["statuses"] == {"ok": report["cases"]}
     assert report["cases"] == 8 * (4 + 2 * 12)  # types of MatMul, and of the others
+
+
+def test_hostile_arguments_crash_wrong_kernels():
+    status, report = _sweep("wrong_kernels", "--hostile", "--op", "Abs,Neg", "--cases", "32",
+                            "--seconds", "300")
+    assert status == len(report["mismatches"]) > 0
+    for each in report["mismatches"]:
+        assert (each["op"], each["kind"]) == ("Abs", "crash")
+        assert "SIGABRT" in each["difference"]
+        assert "--hostile" in each["repeat"]
+
+
+def test_hostile_arguments_are_refused_or_computed():
+    # tools/op-sweep --hostile --seconds 3600 runs as many as it can.
+    _, report = _sweep(str(harness.plugin_path()), "--hostile", "--seconds", "60", "--seed",
+                       "1")
+    assert not report["mismatches"], json.dumps(report["mismatches"], indent=1)
+    assert report["cases"] > 0 and not report["not_drawn"]
 
 
 def test_arguments():

@@ -231,7 +231,7 @@ class Expression(Numbers):
         return [results[i] for i in self.outputs]
 
     def run(self, device, fuse):
-        """Returns the arrays, and the ops that TensorFlow ran for them."""
+        """Returns the arrays, and the nodes that TensorFlow ran for them."""
         # TensorFlow's own optimizers may leave nothing to fuse.
         tf.config.optimizer.set_experimental_options(dict.fromkeys((
             "arithmetic_optimization", "constant_folding", "remapping"), False))
@@ -248,7 +248,7 @@ class Expression(Numbers):
             metadata = context.context().export_run_metadata()
         finally:
             context.context().disable_run_metadata()
-        return arrays, [node.op for graphs in metadata.function_graphs
+        return arrays, [node for graphs in metadata.function_graphs
                         for graph in graphs.partition_graphs for node in graph.node]
 
 
@@ -276,11 +276,12 @@ def judge(unit, seed, number, device, report):
     report("the device", text)
     try:
         alone, _ = case.run(device, False)
-        fused, ops = case.run(device, True)
+        fused, nodes = case.run(device, True)
     except tf.errors.OpError as error:
         return verdict(MISMATCH, "error", f"{type(error).__name__}: {error.message}"[:300])
+    ops = {node.op for node in nodes}
     if unit.op not in ops and not ("MatMul" in unit.op and _BY_AUTHOR in ops):
-        return verdict(MISMATCH, "fusion", f"ran {', '.join(sorted(set(ops)))}")
+        return verdict(MISMATCH, "fusion", f"ran {', '.join(sorted(ops))}")
     found = _difference(fused, alone)
     if found:
         return verdict(MISMATCH, "value", f"fused, {found} without fusion")

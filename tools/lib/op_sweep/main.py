@@ -2,10 +2,12 @@
 """Compares a plug-in's kernels with TensorFlow's CPU kernels: see tools/op-sweep."""
 
 import argparse
+import functools
 import itertools
 import json
 import os
 import pathlib
+import resource
 import sys
 import time
 import traceback
@@ -21,6 +23,7 @@ PROGRAM = os.environ.get("TFPLUG_PROGRAM", "tools/op-sweep")
 
 FAILURE = 125
 MOST_MISMATCHES = 100
+_MOST_BYTES = 12 << 30  # of addresses of a process that runs hostile cases
 _CASES_PER_TASK = 4  # of which the last has a mistake
 
 
@@ -52,6 +55,9 @@ def parse(arguments):
     parser.add_argument("--cases", type=int, default=None, metavar="N",
                         help="run at most N cases of each op and type")
     parser.add_argument("--case", metavar="N", help="run only this case, as in a report")
+    parser.add_argument("--hostile", action="store_true", help="run arguments that no "
+                        "program should have; report only crashes, hangs and writes "
+                        "outside of tensors")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1),
                         metavar="N", help="processes that run cases")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
@@ -68,6 +74,11 @@ def parse(arguments):
 
 def _open(options):
     """Loads the plug-in; returns the device type and the Units."""
+    if options.hostile:
+        # Memory is checked for writes outside of tensors (examples/cpu_sim), and kernels
+        # that ask for too much of it get none.
+        os.environ.update(CPU_SIM_CANARIES="1", CPU_SIM_MEMORY="256M")
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     from tensorflow.python.framework import load_library
     load_library.load_pluggable_device_library(str(options.plugin.resolve()))
@@ -90,7 +101,7 @@ def serve(pipe, options):
     except Exception as error:  # pylint: disable=broad-except
         pipe.send(("answer", f"{type(error).__name__}: {error}"))
         return
-    from op_sweep import fused, judge, plan, table  # pylint: disable=unused-import
+    from op_sweep import fused, hostile, judge, plan, table  # pylint: disable=unused-import
     place = f"/job:localhost/replica:0/task:0/device:{device}:0"
     while True:
         try:
@@ -105,11 +116,16 @@ def serve(pipe, options):
         for number in numbers:
             if wanted and any(each.kind == wanted for each in verdicts):
                 break
+            report = lambda phase, case: pipe.send(  # pylint: disable=C3001
+                ("at", (phase, number, case)))  # pylint: disable=W0640
             try:
-                judge_case = (fused if plan.FUSED.fullmatch(units[at].op) else judge).judge
+                if options.hostile:
+                    judge_case = functools.partial(hostile.judge, on_cpu=wanted == "crash")
+                else:
+                    judge_case = (fused if plan.FUSED.fullmatch(units[at].op)
+                                  else judge).judge
                 verdicts.append(judge_case(
-                    units[at], options.seed, number, place, lambda phase, case:
-                    pipe.send(("at", (phase, number, case)))))  # pylint: disable=W0640
+                    units[at], options.seed, number, place, report))
             except Exception:  # pylint: disable=broad-except
                 verdicts.append(judge.Verdict(
                     judge.BAD_ARGUMENTS, number=str(number),

@@ -58,7 +58,8 @@ class Report:
         if known is None or _size(verdict.number) < _size(known.number):
             self._mismatches[key] = verdict
         group = self._units[at].op, verdict.kind
-        if group in self._groups or self._options.case:
+        # Each size of a hostile case is another one.
+        if group in self._groups or self._options.case or self._options.hostile:
             return []
         self._groups.add(group)
         return [(at, _SMALLER, verdict.kind)]
@@ -88,6 +89,8 @@ class Report:
         parts = [*program.split(), "--plugin", str(self._options.plugin)]
         if self._options.device:
             parts += ["--device", self._options.device]
+        if self._options.hostile:
+            parts.append("--hostile")
         parts += ["--seed", str(self._options.seed), "--op", unit.op]
         if unit.type_text:
             parts += ["--types", unit.type_text]
@@ -114,6 +117,7 @@ class Report:
             "no_valid_arguments": {
                 names[at]: "the CPU rejects all"
                 for at in some if self._tried[at] > 2 and not self._valid[at]
+                and not self._options.hostile
                 and self._unreferenced[at] < self._cases[at]},
             "not_drawn": {f"{names[at]} case {number}": reason
                           for (at, number), reason in sorted(self._reasons.items())},
