@@ -3,6 +3,7 @@
 #include <tfplug/device/host_task.h>
 #include <tfplug/testing.h>
 
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -51,6 +52,17 @@ TEST_CASE(
   CHECK(testing::LiveStatusCount() == before);
   CHECK(log.lines().empty());
 }
+
+#if defined(__cpp_exceptions)
+TEST_CASE("HostTask returns an exception of the function as a status") {
+  ScopedFakeTensorFlow fake(WithLog());
+  const int64_t before = testing::LiveStatusCount();
+  HostTask task([](void*, capi::TF_Status*) { throw std::bad_alloc(); },
+                nullptr);
+  CHECK(absl::IsResourceExhausted(task.Run()));
+  CHECK(testing::LiveStatusCount() == before);
+}
+#endif
 
 TEST_CASE("a HostTask destroyed before it ran is logged once") {
   ScopedFakeTensorFlow fake(WithLog());

@@ -7,6 +7,7 @@
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "tfplug/abi/types.h"
+#include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/log.h"
 #include "tfplug/base/status.h"
 
@@ -35,17 +36,16 @@ class HostTask {
   }
 
   // Runs the task and returns its status. Does nothing after the first call.
-  absl::Status Run() {
+  // Drivers call it on threads of their own, which an exception would abort.
+  absl::Status Run() noexcept {
     auto callback_fn = std::exchange(callback_fn_, nullptr);
     if (callback_fn == nullptr) return absl::OkStatus();
-    capi::TF_Status* const status = internal::tensorflow.TF_NewStatus();
-    callback_fn(callback_arg_, status);
-    if (ABSL_PREDICT_FALSE(internal::tensorflow.TF_GetCode(status) !=
-                           capi::TF_OK)) {
-      return ReadAndDelete(status);
-    }
-    internal::tensorflow.TF_DeleteStatus(status);
-    return absl::OkStatus();
+    return internal::Guarded([&]() -> absl::Status {
+      const OwnedStatus status;
+      callback_fn(callback_arg_, status.get());
+      return ABSL_PREDICT_TRUE(status.ok()) ? absl::OkStatus()
+                                            : status.ToStatus();
+    });
   }
   absl::Status operator()() { return Run(); }
 
@@ -57,10 +57,6 @@ class HostTask {
   }
 
  private:
-  [[gnu::cold, gnu::noinline]] static absl::Status ReadAndDelete(
-      capi::TF_Status* status) {
-    return OwnedStatus(status).ToStatus();
-  }
   [[gnu::cold, gnu::noinline]] static void LogDropped() {
     internal::LogError("host_callback",
                        "a HostTask was destroyed before it ran. Unless "

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
@@ -27,13 +28,17 @@ namespace op_kernels_internal {
 // must not enqueue work. It lives as long as the process.
 class Continuations {
  public:
-  static void Add(std::function<void()> function) {
-    static auto* const instance = new Continuations;
-    {
-      const std::lock_guard<std::mutex> lock(instance->mutex_);
-      instance->queue_.push_back(std::move(function));
-    }
-    instance->changed_.notify_one();
+  // Fails if there is not enough memory, or no thread.
+  static absl::Status Add(std::function<void()> function) noexcept {
+    return internal::Guarded([&] {
+      static auto* const instance = new Continuations;
+      {
+        const std::lock_guard<std::mutex> lock(instance->mutex_);
+        instance->queue_.push_back(std::move(function));
+      }
+      instance->changed_.notify_one();
+      return absl::OkStatus();
+    });
   }
 
  private:
@@ -45,7 +50,10 @@ class Continuations {
         const std::function<void()> function = std::move(queue_.front());
         queue_.pop_front();
         lock.unlock();
-        function();
+        internal::GuardOrLog("a continuation of a kernel", [&] {
+          function();
+          return absl::OkStatus();
+        });
       }
     }).detach();
   }
@@ -92,9 +100,12 @@ class DeviceThenReadKernel : public AsyncKernel {
         stream, state->numbers.data(),
         DeviceMemory(last.data, sizeof(int64_t) * state->numbers.size())));
     state->run = std::make_unique<AsyncRun>(std::move(run));
-    const absl::Status status = backend.host_access->run(stream, [this, state] {
-      op_kernels_internal::Continuations::Add(
-          [this, state] { Continue(*state); });
+    const absl::Status status = internal::Guarded([&] {
+      return backend.host_access->run(stream, [this, state] {
+        const absl::Status added = op_kernels_internal::Continuations::Add(
+            [this, state] { Continue(*state); });
+        if (!added.ok()) Finish(*state, added);
+      });
     });
     if (!status.ok()) {
       // The copy may still write to the numbers, so they are not freed.
@@ -116,7 +127,11 @@ class DeviceThenReadKernel : public AsyncKernel {
   };
 
   void Continue(State& state) const {
-    const absl::Status status = End(state.op, state.vector, state.numbers);
+    Finish(state, internal::Guarded([&] {
+             return End(state.op, state.vector, state.numbers);
+           }));
+  }
+  static void Finish(State& state, const absl::Status& status) {
     state.op.FreeTemporaries();
     state.run->Finish(status);
   }

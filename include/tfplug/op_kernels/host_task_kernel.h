@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
@@ -42,7 +43,8 @@ class HostTaskKernel : public AsyncKernel {
   // Returns the shapes of the outputs, or an error if the inputs do not fit.
   virtual absl::StatusOr<std::vector<Shape>> ShapesOf(
       absl::Span<const Shape> inputs) const = 0;
-  // Computes the outputs. Called on a thread of the device.
+  // Computes the outputs. Called on a thread of the device. An exception fails
+  // the op.
   virtual absl::Status Compute(absl::Span<const HostArray> inputs,
                                absl::Span<const HostArray> outputs) const = 0;
 
@@ -97,7 +99,8 @@ inline absl::Status HostTaskKernel::ComputeAsync(AsyncRun& run) {
     work->Add(std::move(tensor), work->outputs);
   }
   work->run.push_back(std::move(run));
-  const absl::Status status = Enqueue(*backend.host_access, stream, work);
+  const absl::Status status = internal::Guarded(
+      [&] { return Enqueue(*backend.host_access, stream, work); });
   if (!status.ok()) {
     // The stream may still use the memory, so it is never freed.
     static_cast<void>(new std::shared_ptr<Work>(work));
@@ -116,7 +119,8 @@ inline absl::Status HostTaskKernel::Enqueue(
                                              work->tensors[i].memory()));
   }
   TFPLUG_RETURN_IF_ERROR(host.run(stream, [this, work] {
-    work->status = Compute(work->inputs, work->outputs);
+    work->status =
+        internal::Guarded([&] { return Compute(work->inputs, work->outputs); });
   }));
   for (size_t i = 0; i < work->outputs.size(); ++i) {
     const Tensor& tensor = work->tensors[n + i];

@@ -3,6 +3,7 @@
 #define TFPLUG_OP_KERNELS_READ_THEN_HOST_KERNEL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
 #include "tfplug/op_kernels/device_then_read_kernel.h"
@@ -25,10 +27,14 @@ namespace tfplug {
 // The outputs of a ReadThenHostKernel, in host memory.
 class HostOutputs {
  public:
-  // Adds the next output. The array is valid until the run ends.
+  // Adds the next output. The array is valid until the run ends. Throws
+  // std::bad_alloc, which fails the op, if there is not enough memory.
   HostArray& Add(DataType type, Shape shape) {
-    const auto bytes =
-        static_cast<size_t>(shape.num_elements()) * DataTypeSize(type);
+    // No memory holds PTRDIFF_MAX bytes; num_elements() is negative if the
+    // product of the sizes overflows.
+    const auto n = static_cast<uint64_t>(shape.num_elements());
+    const size_t size = DataTypeSize(type);
+    const size_t bytes = n < PTRDIFF_MAX / size ? n * size : PTRDIFF_MAX - 1;
     memory_.emplace_back(new char[bytes + 1]());
     arrays_.push_back({type, std::move(shape), memory_.back().get()});
     return arrays_.back();
@@ -46,7 +52,7 @@ class HostOutputs {
 class ReadThenHostKernel : public AsyncKernel {
  public:
   // Computes and adds all outputs, in their order. Not called on a thread of
-  // TensorFlow.
+  // TensorFlow. An exception fails the op.
   virtual absl::Status Compute(absl::Span<const HostArray> inputs,
                                HostOutputs& outputs) const = 0;
   // Return whether the op's argument is in host memory; must agree with the
@@ -99,7 +105,7 @@ inline absl::Status ReadThenHostKernel::ComputeAsync(AsyncRun& run) {
   }
   // From here on, enqueued copies use the memory of `work`.
   work->run = std::make_unique<AsyncRun>(std::move(run));
-  const absl::Status status = [&]() -> absl::Status {
+  const absl::Status status = internal::Guarded([&]() -> absl::Status {
     for (int i = 0; i < static_cast<int>(work->inputs.size()); ++i) {
       const Tensor& tensor = work->tensors[static_cast<size_t>(i)];
       if (IsInputOnHost(i) || tensor.byte_size() == 0) continue;
@@ -107,13 +113,17 @@ inline absl::Status ReadThenHostKernel::ComputeAsync(AsyncRun& run) {
           stream, work->inputs[static_cast<size_t>(i)].data, tensor.memory()));
     }
     return host->run(stream, [this, host, stream, work] {
-      op_kernels_internal::Continuations::Add([this, host, stream, work] {
-        absl::Status computed = Compute(work->inputs, work->outputs);
-        if (computed.ok()) computed = CopyOutputs(*host, stream, work);
-        if (!computed.ok()) work->Finish(computed);
-      });
+      const absl::Status added =
+          op_kernels_internal::Continuations::Add([this, host, stream, work] {
+            const absl::Status status = internal::Guarded([&] {
+              TFPLUG_RETURN_IF_ERROR(Compute(work->inputs, work->outputs));
+              return CopyOutputs(*host, stream, work);
+            });
+            if (!status.ok()) work->Finish(status);
+          });
+      if (!added.ok()) work->Finish(added);
     });
-  }();
+  });
   if (!status.ok()) {
     // The stream may still use the memory, so it is never freed.
     static_cast<void>(new std::shared_ptr<Work>(work));
@@ -125,22 +135,30 @@ inline absl::Status ReadThenHostKernel::ComputeAsync(AsyncRun& run) {
 inline absl::Status ReadThenHostKernel::CopyOutputs(
     const op_kernels_internal::HostAccess& host, void* stream,
     const std::shared_ptr<Work>& work) const {
+  const size_t n = work->tensors.size();
   int i = 0;
   for (const HostArray& array : work->outputs.arrays()) {
     TFPLUG_ASSIGN_OR_RETURN(
-        Tensor tensor, work->run->context().AllocateOutput(i, array.shape));
-    if (tensor.byte_size() > 0) {
-      if (IsOutputOnHost(i)) {
-        std::memcpy(tensor.data(), array.data, tensor.byte_size());
+        Tensor tensor, work->run->context().AllocateOutput(i++, array.shape));
+    work->tensors.push_back(std::move(tensor));
+  }
+  const absl::Status status = internal::Guarded([&]() -> absl::Status {
+    for (size_t k = 0; k < work->outputs.arrays().size(); ++k) {
+      const Tensor& tensor = work->tensors[n + k];
+      const void* const from = work->outputs.arrays()[k].data;
+      if (tensor.byte_size() == 0) continue;
+      if (IsOutputOnHost(static_cast<int>(k))) {
+        std::memcpy(tensor.data(), from, tensor.byte_size());
       } else {
         TFPLUG_RETURN_IF_ERROR(
-            host.copy_to_device(stream, tensor.memory(), array.data));
+            host.copy_to_device(stream, tensor.memory(), from));
       }
     }
-    work->tensors.push_back(std::move(tensor));
-    ++i;
-  }
-  return host.run(stream, [work] { work->Finish(absl::OkStatus()); });
+    return host.run(stream, [work] { work->Finish(absl::OkStatus()); });
+  });
+  // The stream may still use the memory, so it is never freed.
+  if (!status.ok()) static_cast<void>(new std::shared_ptr<Work>(work));
+  return status;
 }
 
 }  // namespace tfplug

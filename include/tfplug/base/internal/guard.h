@@ -153,6 +153,14 @@ struct DoNothing {
   void operator()() const {}
 };
 
+// Runs `hook`, which returns absl::Status, on a thread whose functions accept no
+// exception, and returns an exception as a status.
+template <class Hook>
+absl::Status Guarded(Hook&& hook) noexcept {
+  TFPLUG_INTERNAL_TRY { return hook(); }
+  TFPLUG_INTERNAL_CATCH_ALL { return CurrentException(); }
+}
+
 // Runs `hook`, which returns absl::Status, for a slot with a TF_Status, and
 // writes the result to `*status`. After a failure, calls `on_failure`, which
 // must not throw.

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "tfplug/base/device_memory.h"
+#include "tfplug/base/internal/guard.h"
 #include "tfplug/device/host_task.h"
 
 #pragma GCC visibility push(hidden)
@@ -49,9 +50,14 @@ struct HostAccessTo {
     return Self(stream).S::RunOnHost(
         HostTask(&RunTask, new Task(std::move(task))));
   }
+  // A task that throws does not fail the stream: the log has the exception, and
+  // an op whose run the task owned fails.
   static void RunTask(void* task, capi::TF_Status* /*status*/) {
-    const std::unique_ptr<Task> owned(static_cast<Task*>(task));
-    (*owned)();
+    internal::GuardOrLog("a host task of a kernel", [&] {
+      const std::unique_ptr<Task> owned(static_cast<Task*>(task));
+      (*owned)();
+      return absl::OkStatus();
+    });
   }
 
   static constexpr HostAccess kAccess = {&CopyToHost, &CopyToDevice, &Run};
