@@ -11,6 +11,7 @@
 #include "tfplug/op_kernels/identity.h"
 #include "tfplug/op_kernels/pad.h"
 #include "tfplug/op_kernels/partition.h"
+#include "tfplug/op_kernels/ragged.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/resource_slices.h"
 #include "tfplug/op_kernels/scan.h"
@@ -20,11 +21,13 @@
 #include "tfplug/op_kernels/sequence.h"
 #include "tfplug/op_kernels/slice.h"
 #include "tfplug/op_kernels/sparse.h"
+#include "tfplug/op_kernels/sparse_math.h"
 #include "tfplug/op_kernels/sparse_rows.h"
 #include "tfplug/op_kernels/sparse_segment.h"
 #include "tfplug/op_kernels/sparse_tensor.h"
 #include "tfplug/op_kernels/sync.h"
 #include "tfplug/op_kernels/tensor_lists.h"
+#include "tfplug/op_kernels/update_slice.h"
 #include "tfplug/op_kernels/variables.h"
 #include "tfplug/op_kernels/where.h"
 
@@ -44,6 +47,7 @@ inline void AllArrayOps(const Registrar& registrar) {
   IdentityOps(registrar);
   PadOps(registrar);
   PartitionOps(registrar);
+  RaggedOps(registrar);
   ResourceSliceOps(registrar);
   ScanOps(registrar);
   ScatterOps(registrar);
@@ -51,12 +55,14 @@ inline void AllArrayOps(const Registrar& registrar) {
   SelectionOps(registrar);
   SequenceOps(registrar);
   SliceOps(registrar);
+  SparseMathOps(registrar);
   SparseOps(registrar);
   SparseRowOps(registrar);
   SparseSegmentOps(registrar);
   SparseTensorOps(registrar);
   SyncOps(registrar);
   TensorListOps(registrar);
+  UpdateSliceOps(registrar);
   VariableOps(registrar);
   WhereOps(registrar);
 }

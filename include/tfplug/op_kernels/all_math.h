@@ -3,6 +3,7 @@
 #define TFPLUG_OP_KERNELS_ALL_MATH_H_
 
 #include "tfplug/op_kernels/activation.h"
+#include "tfplug/op_kernels/binomial.h"
 #include "tfplug/op_kernels/bits.h"
 #include "tfplug/op_kernels/check_numerics.h"
 #include "tfplug/op_kernels/complex.h"
@@ -11,6 +12,7 @@
 #include "tfplug/op_kernels/cross.h"
 #include "tfplug/op_kernels/einsum.h"
 #include "tfplug/op_kernels/fft.h"
+#include "tfplug/op_kernels/float8.h"
 #include "tfplug/op_kernels/fused_map.h"
 #include "tfplug/op_kernels/generator.h"
 #include "tfplug/op_kernels/math.h"
@@ -29,6 +31,7 @@ namespace tfplug {
 // matrix products, Fourier transforms and random numbers.
 inline void AllMathOps(const Registrar& registrar) {
   ActivationOps(registrar);
+  BinomialOps(registrar);
   BitsOps(registrar);
   CheckNumericsOps(registrar);
   ComplexOps(registrar);
@@ -36,14 +39,15 @@ inline void AllMathOps(const Registrar& registrar) {
   CountingOps(registrar);
   CrossOps(registrar);
   EinsumOps(registrar);
+  Float8Ops(registrar);
   FourierOps(registrar);
   FusedMapOps(registrar);
   GeneratorOps(registrar);
-  MatMulOps(registrar);
   MathOps(registrar);
+  MatMulOps(registrar);
   MultinomialOps(registrar);
-  RandomOps(registrar);
   RandomGammaOps(registrar);
+  RandomOps(registrar);
   ReductionOps(registrar);
 }
 

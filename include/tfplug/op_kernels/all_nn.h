@@ -6,11 +6,13 @@
 #include "tfplug/op_kernels/color.h"
 #include "tfplug/op_kernels/conv.h"
 #include "tfplug/op_kernels/crop.h"
+#include "tfplug/op_kernels/ctc.h"
 #include "tfplug/op_kernels/fused.h"
 #include "tfplug/op_kernels/patches.h"
 #include "tfplug/op_kernels/pool.h"
 #include "tfplug/op_kernels/quantize.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/op_kernels/resample.h"
 #include "tfplug/op_kernels/resize.h"
 #include "tfplug/op_kernels/softmax.h"
 #include "tfplug/op_kernels/spatial.h"
@@ -29,10 +31,12 @@ inline void AllNnOps(const Registrar& registrar) {
   ColorOps(registrar);
   ConvOps(registrar);
   CropOps(registrar);
+  CtcOps(registrar);
   FusedOps(registrar);
   PatchOps(registrar);
   PoolOps(registrar);
   QuantizeOps(registrar);
+  ResampleOps(registrar);
   ResizeOps(registrar);
   SoftmaxOps(registrar);
   SpatialOps(registrar);

@@ -14,11 +14,13 @@
 #include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/eigen_version.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/op_kernels/special_integrals.h"
 
 #pragma GCC visibility push(hidden)
 
 // Functions whose series run until they converge, which an expression cannot
-// do: Eigen computes them on the host, in double, as TensorFlow's CPU does.
+// do: they are computed on the host in double, most of them by Eigen, as on
+// TensorFlow's CPU.
 // This header needs Eigen and is therefore not in all.h.
 namespace tfplug {
 namespace op_kernels_internal {
@@ -68,6 +70,18 @@ inline constexpr SpecialFunction kSpecialFunctions[] = {
      [](double x, double, double) { return Eigen::numext::bessel_k1(x); }},
     {"BesselK1e", 1,
      [](double x, double, double) { return Eigen::numext::bessel_k1e(x); }},
+    {"Dawsn", 1, [](double x, double, double) { return Dawson(x); }},
+    {"Expint", 1,
+     [](double x, double, double) { return ExponentialIntegral(x); }},
+    {"FresnelCos", 1,
+     [](double x, double, double) {
+       return static_cast<double>(Fresnel(x).real());
+     }},
+    {"FresnelSin", 1,
+     [](double x, double, double) {
+       return static_cast<double>(Fresnel(x).imag());
+     }},
+    {"Spence", 1, [](double x, double, double) { return SpenceIntegral(x); }},
     {"Igamma", 2,
      [](double a, double x, double) { return Eigen::numext::igamma(a, x); }},
     {"Igammac", 2,
@@ -108,12 +122,14 @@ class SpecialKernel final : public HostTaskKernel {
   absl::StatusOr<std::vector<Shape>> ShapesOf(
       absl::Span<const Shape> inputs) const override {
     Shape shape = inputs[0];
-    for (const Shape& other : inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Shape& other = inputs[i];
       // Betainc broadcasts scalars only.
       if (inputs.size() == 3 && shape.rank() > 0 && other.rank() > 0 &&
           shape != other) {
         return absl::InvalidArgumentError(
-            "Shapes of the inputs are unequal: " + shape.ToString() + " and " +
+            std::string("Shapes of a and ") + (i == 1 ? "b" : "x") +
+            " are inconsistent: " + shape.ToString() + " vs. " +
             other.ToString());
       }
       TFPLUG_RETURN_IF_ERROR(BroadcastShape(other, &shape));

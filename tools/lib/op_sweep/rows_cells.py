@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of recurrent cells, sparse and ragged tensors, generators' states, and other
-ops with many arguments."""
+"""Arguments of recurrent cells, generators' states, and other ops with many arguments."""
 
 import numpy as np
 
@@ -110,98 +109,6 @@ def _quantize_grad(g):
     g.attrs["axis"] = -1
 
 
-# ---- Sparse and ragged tensors ---------------------------------------------------
-
-
-def _sparse(g, shape):
-    """Returns sorted indices of some elements of a tensor."""
-    size = int(np.prod(shape))
-    flat = np.sort(g.random.permutation(size)[:g.integer(0, size)])
-    return np.stack(np.unravel_index(flat, shape), -1).reshape([-1, len(shape)])
-
-
-@row("SparseReorder")
-def _reorder(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    indices = g.random.permutation(_sparse(g, shape))
-    g.put("input_indices", indices)
-    g.tensor("input_values", [len(indices)])
-    g.put("input_shape", shape)
-
-
-@row("SparseReshape")
-def _sparse_reshape(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    g.put("input_indices", _sparse(g, shape))
-    g.put("input_shape", shape)
-    g.put("new_shape", g.choice([[-1], shape[::-1], [1, *shape]]))
-
-
-@row("SparseSlice")
-def _sparse_slice(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    indices = g.put("indices", _sparse(g, shape))
-    g.tensor("values", [len(indices)])
-    g.put("shape", shape)
-    start = [g.integer(0, n - 1) for n in shape]
-    g.put("start", start)
-    g.put("size", [g.integer(1, n - s) for n, s in zip(shape, start)])
-
-
-@row("SparseSplit")
-def _sparse_split(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    axis = g.integer(0, len(shape) - 1)
-    g.put("split_dim", axis)
-    indices = g.put("indices", _sparse(g, shape))
-    g.tensor("values", [len(indices)])
-    g.put("shape", shape)
-    g.attrs["num_split"] = g.integer(1, shape[axis])
-
-
-@row("SparseConcat")
-def _sparse_concat(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    g.attrs.update(N=2, concat_dim=g.integer(0, len(shape) - 1))
-    indices = [np.asarray(_sparse(g, shape), "int64") for _ in range(2)]
-    g.args.update(indices=indices, shapes=[np.array(shape, "int64")] * 2, values=[
-        g.values(g.dtype("values"), [len(each)]) for each in indices])
-
-
-@row("SparseFillEmptyRows")
-def _fill_rows(g):
-    shape = g.shape(low=2, high=2, empty=False, most=5)
-    indices = g.put("indices", _sparse(g, shape))
-    g.tensor("values", [len(indices)])
-    g.put("dense_shape", shape)
-    g.tensor("default_value", [])
-
-
-@row("SparseFillEmptyRowsGrad RaggedFillEmptyRowsGrad")
-def _fill_rows_grad(g):
-    count, more = g.integer(1, 6), g.integer(0, 4)
-    g.put("reverse_index_map", np.sort(g.random.permutation(count + more)[:count]))
-    g.tensor("grad_values", [count + more], profile="plain")
-
-
-@row("RaggedFillEmptyRows")
-def _ragged_fill(g):
-    rows, count = g.integer(1, 6), g.integer(0, 6)
-    g.put("value_rowids", np.sort(g.random.integers(0, rows, count)))
-    g.tensor("values", [count])
-    g.put("nrows", rows)
-    g.tensor("default_value", [])
-
-
-@row("SparseToDense")
-def _to_dense(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    indices = g.put("sparse_indices", _sparse(g, shape))
-    g.put("output_shape", shape)
-    g.tensor("sparse_values", [len(indices)])
-    g.tensor("default_value", [])
-
-
 # ---- Generators ------------------------------------------------------------------
 
 
@@ -223,6 +130,16 @@ def _gamma(g):
     g.tensor("alpha", shape, .5, 3)
 
 
+@row("StatelessRandomBinomial")
+def _binomial(g):
+    batch = g.shape(high=2, empty=False)
+    g.put("shape", [*g.shape(high=2), *batch])
+    g.tensor("seed", [2], 0, 2**31 - 1)
+    for name, high in (("counts", 99), ("probs", 1)):
+        g.tensor(name, g.broadcast(batch), 0, high, profile="plain")
+    g.put("counts", np.floor(g.args["counts"].astype("float64")))
+
+
 @row("ParameterizedTruncatedNormal")
 def _truncated(g):
     g.put("shape", [1000])
@@ -233,13 +150,3 @@ def _truncated(g):
 def _random_rates(g):
     g.put("shape", [1000])
     g.put("alpha" if g.op == "RandomGamma" else "rate", 2)
-
-
-@row("SparseSliceGrad")
-def _sparse_slice_grad(g):
-    shape = g.shape(low=1, high=3, empty=False, most=5)
-    indices = np.asarray(_sparse(g, shape), "int64").reshape(-1, len(shape))
-    start = np.array([g.integer(0, size - 1) for size in shape])
-    inside = indices[(indices >= start).all(-1)] - start
-    g.put_all(input_indices=indices, input_start=start, output_indices=inside)
-    g.tensor("backprop_val_grad", [len(inside)])

@@ -72,6 +72,24 @@ def _resize_grad(g):
         g.tensor("original_image", [batch, *size, depth])
 
 
+@row("ScaleAndTranslate ScaleAndTranslateGrad")
+def _scale(g):
+    g.profile = "plain"
+    small, large = ([g.integer(1, 7), g.integer(1, 7)] for _ in range(2))
+    batch, depth = g.integer(1, 3), g.integer(1, 3)
+    if g.op.endswith("Grad"):
+        g.tensor("grads", [batch, *small, depth])
+        g.tensor("original_image", [batch, *large, depth])
+    else:
+        g.tensor("images", [batch, *small, depth])
+        g.put("size", large)
+    # Of other positions, rounding decides whether they are in the image.
+    g.put("scale", [g.choice([.3, .7, 1.1, 2.3]) for _ in range(2)])
+    g.put("translation", [g.choice([-.37, 0.11, 1.13]) for _ in range(2)])
+    g.attrs["kernel_type"] = g.choice([b"lanczos1", b"lanczos3", b"lanczos5", b"gaussian",
+                                       b"triangle", b"keyscubic", b"mitchellcubic"])
+
+
 @row("CropAndResize")
 def _crop(g):
     g.profile = "plain"

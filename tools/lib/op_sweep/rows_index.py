@@ -166,3 +166,17 @@ def _dynamic_stitch(g):
         rows, order = order[:size], order[size:]
         g.args["indices"].append(np.array(rows, "int32"))
         g.args["data"].append(g.values(g.dtype("data"), [size, *inner]))
+
+
+@row("XlaDynamicUpdateSlice XlaDynamicSlice")
+def _dynamic_slice(g):
+    shape = g.shape(low=1, high=5, empty=False)
+    size = [g.integer(1, n) for n in shape]
+    start = [g.integer(-2, n + 1) for n in shape]
+    g.tensor("input", shape)
+    if g.op == "XlaDynamicSlice":
+        g.put("start_indices", start)
+        g.put("size_indices", size)
+    else:
+        g.tensor("update", size)
+        g.put("indices", start)

@@ -129,3 +129,18 @@ def _sparse_cross_entropy(g):
     rows, classes = g.integer(0, 9), g.integer(1, 9)
     g.tensor("features", [rows, classes])
     g.tensor("labels", [rows], 0, classes - 1)
+
+
+@row("CTCLoss")
+def _ctc(g):
+    steps, batch, classes = g.integer(1, 9), g.integer(1, 4), g.integer(2, 6)
+    g.tensor("inputs", [steps, batch, classes], -3, 3)
+    lengths, indices, labels = [], [], []
+    for b in range(batch):
+        count = g.integer(1, steps)
+        lengths.append(g.integer(count, steps))
+        indices += [(b, i) for i in range(count)]
+        labels += [g.integer(0, classes - 2) for _ in range(count)]
+    g.put("labels_indices", np.array(indices).reshape(-1, 2))
+    g.put("labels_values", labels)
+    g.put("sequence_length", lengths)

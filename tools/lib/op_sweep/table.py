@@ -3,4 +3,5 @@
 
 # pylint: disable=unused-import
 from op_sweep import (rows_array, rows_cells, rows_elementwise, rows_image,
-                      rows_index, rows_lists, rows_nn, rows_state, rows_window)
+                      rows_index, rows_lists, rows_nn, rows_sparse, rows_state,
+                      rows_window)

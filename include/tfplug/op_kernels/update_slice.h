@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_UPDATE_SLICE_H_
+#define TFPLUG_OP_KERNELS_UPDATE_SLICE_H_
+
+#include <algorithm>
+#include <string>
+
+#include "tfplug/op_kernels/elementwise.h"
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Ops that replace a part of a tensor, in its own memory if nothing else uses
+// it: the caches of transformers.
+namespace tfplug {
+namespace op_kernels_internal {
+
+// Copies `x` to `y`, unless they are the same memory.
+inline absl::Status CopyUnlessForwarded(OpRun& run, const Operand& x,
+                                        const Operand& y) {
+  return x.data == y.data ? absl::OkStatus() : Copy(run, x, y);
+}
+
+// Returns the slice of a tensor that begins at the indices, moved to the place
+// next to it where the slice is inside of the tensor.
+inline absl::StatusOr<Operand> SliceInside(const Operand& x,
+                                           absl::Span<const int64_t> indices,
+                                           absl::Span<const int64_t> sizes) {
+  const auto rank = static_cast<size_t>(x.rank);
+  if (indices.size() != rank || sizes.size() != rank) {
+    return absl::InvalidArgumentError(
+        "the slice must have as many indices and sizes as the tensor " +
+        ShapeOf(x).ToString() + " has dimensions, not " +
+        std::to_string(indices.size()) + " and " +
+        std::to_string(sizes.size()));
+  }
+  Operand slice = x;
+  for (int d = 0; d < x.rank; ++d) {
+    const int64_t size = sizes[static_cast<size_t>(d)];
+    if (size < 0 || size > x.dim(d)) {
+      return absl::InvalidArgumentError(
+          "Update dim size " + std::to_string(size) +
+          " greater than dynamic slice dimension: " + std::to_string(x.dim(d)) +
+          ", or negative, in dimension " + std::to_string(d));
+    }
+    const int64_t begin = std::clamp<int64_t>(indices[static_cast<size_t>(d)],
+                                              0, x.dim(d) - size);
+    slice = ir::Range(slice, d, begin, begin + size);
+  }
+  return slice;
+}
+
+class DynamicUpdateSliceKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand update, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints indices, run.GetVector(2));
+    TFPLUG_RETURN_IF_ERROR(
+        SliceInside(x, indices, ir::DimsOf(update)).status());
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.ForwardOrAllocateOutput(0, {0}, ShapeOf(x)));
+    TFPLUG_RETURN_IF_ERROR(CopyUnlessForwarded(run, x, y));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand slice,
+                            SliceInside(y, indices, ir::DimsOf(update)));
+    return Copy(run, update, slice);
+  }
+};
+
+class DynamicSliceKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints indices, run.GetVector(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetVector(2));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand slice,
+                            SliceInside(x, indices, sizes));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, ShapeOf(slice)));
+    return Copy(run, slice, y);
+  }
+};
+
+// InplaceUpdate, InplaceAdd and InplaceSub, on rows of x. A negative index
+// counts from the end.
+class InplaceKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    adds_ = op != "InplaceUpdate";
+    if (!adds_) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(
+        combine_, MakeExpression({type, type}, {type}, [&](Value x, Value v) {
+          return op == "InplaceAdd" ? x + v : x - v;
+        }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand v, GetView(run, 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor index_tensor, run.GetInput(1));
+    const Shape index_shape = index_tensor.shape();
+    TFPLUG_ASSIGN_OR_RETURN(const Ints rows, run.GetInts(1));
+    bool fits = index_shape.rank() == 1 && x.rank > 0 && v.rank == x.rank &&
+                v.dim(0) == static_cast<int64_t>(rows.size());
+    for (int d = 1; fits && d < x.rank; ++d) fits = v.dim(d) == x.dim(d);
+    if (!fits || (x.dim(0) == 0 && !rows.empty())) {
+      return absl::InvalidArgumentError(
+          "i must be a vector, and v have a row of x for each index: x is " +
+          ShapeOf(x).ToString() + ", i is " + index_shape.ToString() +
+          ", v is " + ShapeOf(v).ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.ForwardOrAllocateOutput(0, {0}, ShapeOf(x)));
+    TFPLUG_RETURN_IF_ERROR(CopyUnlessForwarded(run, x, y));
+    for (size_t k = 0; k < rows.size(); ++k) {
+      const int64_t size = y.dim(0), row = (rows[k] % size + size) % size;
+      const auto from = static_cast<int64_t>(k);
+      const Operand to = ir::Range(y, 0, row, row + 1);
+      const Operand value = ir::Range(v, 0, from, from + 1);
+      TFPLUG_RETURN_IF_ERROR(
+          adds_ ? run.launcher().Map(combine_, {to, value}, {to})
+                : Copy(run, value, to));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  bool adds_ = false;
+  Expression combine_;
+};
+
+}  // namespace op_kernels_internal
+
+inline void UpdateSliceOps(const Registrar& registrar) {
+  using namespace op_kernels_internal;  // NOLINT
+  registrar.Add<DynamicUpdateSliceKernel>(
+      KernelDef("XlaDynamicUpdateSlice")
+          .TypeConstraint<int32_t, int64_t>("Tindices")
+          .HostMemory("indices"),
+      "T", kCopiedTypes);
+  registrar.Add<DynamicSliceKernel>(
+      KernelDef("XlaDynamicSlice")
+          .TypeConstraint<int32_t, int64_t>("Tindices")
+          .HostMemory("start_indices")
+          .HostMemory("size_indices"),
+      "T", kCopiedTypes);
+  // TensorFlow's own kernels for all devices have int32, in host memory.
+  registrar.Add<InplaceKernel>(KernelDef("InplaceUpdate").HostMemory("i"), "T",
+                               kCopiedTypes & ~kInt32Type);
+  for (const char* op : {"InplaceAdd", "InplaceSub"}) {
+    registrar.Add<InplaceKernel>(KernelDef(op).HostMemory("i"), "T",
+                                 kNumberTypes & ~kInt32Type);
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_UPDATE_SLICE_H_
