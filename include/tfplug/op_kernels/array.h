@@ -36,7 +36,8 @@ class TransposeKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints perm, run.GetVector(1));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Ints perm, run.GetVector(1, "perm must be rank 1, got shape "));
     if (perm.size() != static_cast<size_t>(x.rank)) {
       return absl::InvalidArgumentError(
           "transpose expects a vector of size " + std::to_string(x.rank) +
@@ -46,7 +47,12 @@ class TransposeKernel final : public BackendKernel {
     from.rank = 0;
     uint64_t used = 0;
     for (int64_t p : perm) {
-      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(p, x.rank));
+      if (p < -x.rank || p >= x.rank) {
+        return absl::InvalidArgumentError(std::to_string(p) +
+                                          " is out of range [0 .. " +
+                                          std::to_string(x.rank) + ")");
+      }
+      const auto d = static_cast<int>(p < 0 ? p + x.rank : p);
       if ((used >> d & 1) != 0) {
         return absl::InvalidArgumentError(
             std::to_string(d) + " is repeated in the permutation of transpose");
@@ -66,12 +72,16 @@ class TransposeKernel final : public BackendKernel {
   Expression conjugate_;
 };
 
-// Tile: the output as [copies, size, copies, size, ...].
+// Tile: the output as [copies, size, copies, size, ...]. Neighbors that are not
+// repeated are one dimension. What is repeated in more dimensions than a view
+// has is copied several times.
 class TileKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints multiples, run.GetVector(1));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Ints multiples,
+        run.GetVector(1, "Expected multiples to be 1-D, but got shape "));
     if (multiples.size() != static_cast<size_t>(x.rank)) {
       return absl::InvalidArgumentError(
           "Expected multiples argument to be a vector of length " +
@@ -79,24 +89,66 @@ class TileKernel final : public BackendKernel {
           std::to_string(multiples.size()));
     }
     Shape shape;
-    Operand from = x;
-    from.rank = 0;
+    Ints repeated;  // dimensions
     for (int d = 0; d < x.rank; ++d) {
       const int64_t copies = multiples[static_cast<size_t>(d)];
       if (copies < 0) {
-        return absl::InvalidArgumentError("Expected multiples[" +
-                                          std::to_string(d) + "] >= 0");
+        return absl::InvalidArgumentError(
+            "Expected multiples[" + std::to_string(d) + "] >= 0, but got " +
+            std::to_string(copies));
       }
-      shape.add_dim(copies * x.dim(d));
-      if (from.rank + 2 > kMaxViewRank) {
-        return absl::UnimplementedError("Tile repeats at most " +
-                                        std::to_string(kMaxViewRank / 2) +
-                                        " dimensions on this device");
-      }
-      if (copies != 1) from.AddDim(copies, 0);
-      if (x.dim(d) != 1) from.AddDim(x.dim(d), x.stride(d));
+      TFPLUG_ASSIGN_OR_RETURN(const int64_t size,
+                              MultiplySizes(x.dim(d), copies));
+      shape.add_dim(size);
+      if (copies != 1) repeated.push_back(d);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    Operand from = x;
+    // The last dimensions first: each pass then reads whole rows.
+    while (repeated.size() > kPerPass) {
+      Ints some(from.dims.begin(), from.dims.begin() + from.rank), ones(some);
+      for (int64_t& copies : ones) copies = 1;
+      for (size_t k = 0; k < kPerPass; ++k) {
+        const auto d = static_cast<size_t>(repeated.back());
+        repeated.pop_back();
+        ones[d] = multiples[d];
+        some[d] *= multiples[d];
+      }
+      TFPLUG_ASSIGN_OR_RETURN(const Operand next,
+                              run.launcher().Allocate(x.type, some));
+      TFPLUG_RETURN_IF_ERROR(CopyTiles(run, from, ones, next));
+      from = next;
+    }
+    Ints rest(static_cast<size_t>(x.rank), 1);
+    for (int64_t d : repeated) {
+      rest[static_cast<size_t>(d)] = multiples[static_cast<size_t>(d)];
+    }
+    return CopyTiles(run, from, rest, y);
+  }
+
+ private:
+  // With the dimensions before and after, they are at most a view's.
+  static constexpr size_t kPerPass = (kMaxViewRank - 2) / 2;
+
+  // Copies a dense view; at most kPerPass of the multiples are not 1.
+  static absl::Status CopyTiles(OpRun& run, const Operand& x,
+                                const Ints& multiples, const Operand& y) {
+    Operand from = x;
+    from.rank = 0;
+    bool is_after_size = false;
+    for (int d = 0; d < x.rank; ++d) {
+      const int64_t copies = multiples[static_cast<size_t>(d)];
+      if (copies == 1 && x.dim(d) == 1) continue;
+      if (copies == 1 && is_after_size) {
+        from.dim(from.rank - 1) *= x.dim(d);
+        from.stride(from.rank - 1) = x.stride(d);
+        continue;
+      }
+      if (copies != 1) from.AddDim(copies, 0);
+      is_after_size = x.dim(d) != 1;
+      if (is_after_size) from.AddDim(x.dim(d), x.stride(d));
+    }
     return Copy(run, from, Operand::Dense(y.data, y.type, ir::DimsOf(from)));
   }
 };
@@ -108,10 +160,21 @@ class ReverseKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     // TensorFlow's CPU does not check the axes if there is nothing to do.
     if (x.rank == 0 || x.num_elements() == 0) return Copy(run, x, y);
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor axes_tensor, run.GetInput(1));
+    if (axes_tensor.rank() != 1) {
+      return absl::InvalidArgumentError("'dims' must be 1-dimension, not " +
+                                        std::to_string(axes_tensor.rank()));
+    }
     TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(1));
     uint64_t used = 0;
-    for (int64_t axis : axes) {
-      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axis, x.rank));
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i];
+      if (axis < -x.rank || axis >= x.rank) {
+        return absl::InvalidArgumentError(
+            "'axis'[" + std::to_string(i) + "] = " + std::to_string(axis) +
+            " is out of valid range [0, " + std::to_string(x.rank - 1) + "]");
+      }
+      const auto d = static_cast<int>(axis < 0 ? axis + x.rank : axis);
       if ((used >> d & 1) != 0) {
         return absl::InvalidArgumentError("axis " + std::to_string(d) +
                                           " specified more than once.");
@@ -153,13 +216,27 @@ class RollKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Tensor shift_tensor, run.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Tensor axis_tensor, run.GetInput(2));
-    if (shift_tensor.shape() != axis_tensor.shape() || axis_tensor.rank() > 1) {
+    for (const auto& [name, tensor] :
+         {std::pair<const char*, const Tensor&>{"shift", shift_tensor},
+          {"axis", axis_tensor}}) {
+      if (tensor.rank() <= 1) continue;
       return absl::InvalidArgumentError(
-          "shift and axis must be scalars or vectors of the same size");
+          std::string(name) + " must be a scalar or a 1-D vector. Found: " +
+          tensor.shape().ToString());
+    }
+    if (shift_tensor.shape() != axis_tensor.shape()) {
+      return absl::InvalidArgumentError(
+          "shift and axis must have the same size: " +
+          shift_tensor.shape().ToString() + " and " +
+          axis_tensor.shape().ToString());
     }
     Ints shift(static_cast<size_t>(x.rank), 0);
     for (size_t i = 0; i < axes.size(); ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axes[i], x.rank));
+      if (axes[i] < -x.rank || axes[i] >= x.rank) {
+        return absl::InvalidArgumentError("axis " + std::to_string(axes[i]) +
+                                          " is out of range");
+      }
+      const auto d = static_cast<int>(axes[i] < 0 ? axes[i] + x.rank : axes[i]);
       const int64_t size = std::max<int64_t>(x.dim(d), 1);
       int64_t& sum = shift[static_cast<size_t>(d)];
       sum = (sum + shifts[i] % size + size) % size;

@@ -45,8 +45,9 @@ class BatchNormKernel : public BackendKernel {
   }
   absl::Status CheckImage(const Operand& x) const {
     if (x.rank == 4 || x.rank == 5) return absl::OkStatus();
-    return absl::InvalidArgumentError("input must be 4 or 5-dimensional: " +
-                                      ShapeOf(x).ToString());
+    return absl::InvalidArgumentError(
+        "input must be 4-dimensional or 5-dimensional: " +
+        ShapeOf(x).ToString());
   }
   // Returns input `i`, a vector with an element for each channel of x, or, with
   // `may_be_empty`, none.
@@ -56,6 +57,15 @@ class BatchNormKernel : public BackendKernel {
     if (vector.rank == 1 && (vector.dim(0) == ChannelsOf(x) ||
                              (may_be_empty && vector.dim(0) == 0))) {
       return vector;
+    }
+    if (vector.rank != 1) {
+      // Those of the op; its gradient has others at 3 and 4.
+      const char* const names[] = {"scale", "offset", "estimated_mean",
+                                   "estimated_variance"};
+      const bool is_named = i >= 1 && i <= 4;
+      return absl::InvalidArgumentError(
+          (is_named ? names[i - 1] : "a vector of channels") +
+          std::string(" must be 1-dimensional") + ShapeOf(vector).ToString());
     }
     return absl::InvalidArgumentError(
         "input " + std::to_string(i) +

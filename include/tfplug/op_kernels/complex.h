@@ -238,7 +238,7 @@ class ComplexKernel final : public BackendKernel {
     int64_t arity = op.arity;
     is_sum_ = arity == 0;
     if (is_sum_) {
-      TFPLUG_ASSIGN_OR_RETURN(arity, construction.GetAttr<int64_t>("N"));
+      TFPLUG_ASSIGN_OR_RETURN(arity, construction.GetAttr<int32_t>("N"));
     }
     ExpressionBuilder builder;
     ComplexValues inputs;

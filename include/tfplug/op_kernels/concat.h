@@ -31,9 +31,22 @@ class ConcatKernel final : public BackendKernel {
     // TensorFlow's CPU accepts a vector of one element, too.
     TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(is_first_ ? 0 : n));
     if (axes.size() != 1) {
-      return absl::InvalidArgumentError("the axis must be a scalar");
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor,
+                              run.GetInput(is_first_ ? 0 : n));
+      return absl::InvalidArgumentError(
+          (is_first_ ? "concat_dim" : "axis") +
+          std::string(" tensor should be a scalar integer, but got shape ") +
+          tensor.shape().ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axes[0], like.rank));
+    if (like.rank == 0 && axes[0] == 0) {
+      return absl::InvalidArgumentError(
+          "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int axis,
+        CheckAxis(
+            axes[0], like.rank,
+            "ConcatOp : Expected concatenating dimensions in the range "));
     int64_t size = 0;
     for (int i = 0; i < n; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, first + i));
@@ -76,13 +89,37 @@ class SplitKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     const int n = run.context().num_outputs();
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, has_sizes_ ? 0 : 1));
-    // TensorFlow's CPU accepts the axis of SplitV as a vector of one element.
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(has_sizes_ ? 2 : 0));
-    if (!has_sizes_) TFPLUG_RETURN_IF_ERROR(run.GetScalar(0).status());
-    if (axes.size() != 1) {
-      return absl::InvalidArgumentError("split_dim must be a scalar");
+    const int at_axis = has_sizes_ ? 2 : 0;
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor axis_tensor, run.GetInput(at_axis));
+    if (!has_sizes_ && axis_tensor.rank() != 0) {
+      return absl::InvalidArgumentError(
+          "split_dim must be a scalar but has rank " +
+          std::to_string(axis_tensor.rank()));
     }
-    TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axes[0], x.rank));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(at_axis));
+    // TensorFlow's CPU accepts the axis of SplitV as a vector of one element.
+    if (axes.size() != 1) {
+      return absl::InvalidArgumentError(
+          "split_dim_tensor must have exactly one element.");
+    }
+    if (has_sizes_) {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor sizes_tensor, run.GetInput(1));
+      if (sizes_tensor.rank() != 1 || sizes_tensor.dim(0) != n) {
+        return absl::InvalidArgumentError(
+            "size of the split_tensor must be 1-D and have the same elements "
+            "as outputs got " +
+            std::to_string(sizes_tensor.rank()) + " -D and " +
+            std::to_string(sizes_tensor.num_elements()) + " elements");
+      }
+    }
+    if (axes[0] < -x.rank || axes[0] >= x.rank) {
+      const std::string rank = std::to_string(x.rank);
+      return absl::InvalidArgumentError(
+          "-input rank(-" + rank + ") <= split_dim < input rank (" + rank +
+          "), but got " + std::to_string(axes[0]));
+    }
+    const auto axis =
+        static_cast<int>(axes[0] < 0 ? axes[0] + x.rank : axes[0]);
     const int64_t size = x.dim(axis);
     Ints sizes(static_cast<size_t>(n), size / n);
     if (has_sizes_) {
@@ -110,30 +147,35 @@ class SplitKernel final : public BackendKernel {
  private:
   // Computes the size that is -1, if there is one.
   static absl::Status CompleteSizes(int64_t size, int n, Ints& sizes) {
-    int64_t sum = 0;
+    int64_t rest = size;  // negative if the sizes are too large
     int64_t* unknown = nullptr;
-    // TensorFlow's CPU accepts no -1 as the only size.
-    bool is_valid =
-        sizes.size() == static_cast<size_t>(n) && (n > 1 || sizes[0] >= 0);
-    for (int64_t& part : sizes) {
-      if (part == -1 && unknown == nullptr) {
-        unknown = &part;
-      } else {
-        is_valid = is_valid && part >= 0;
-        sum += part;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      // TensorFlow's CPU accepts no -1 as the only size.
+      if (sizes[i] == -1 && unknown == nullptr && n > 1) {
+        unknown = &sizes[i];
+        continue;
       }
+      if (sizes[i] == -1 && unknown != nullptr) {
+        return absl::InvalidArgumentError(
+            "There can only be one -1 in the input.");
+      }
+      if (sizes[i] < 0) {
+        return absl::InvalidArgumentError(
+            "Split size at index " + std::to_string(i) +
+            " must be >= 0. Got: " + std::to_string(sizes[i]));
+      }
+      if (rest >= 0) rest -= sizes[i];
     }
-    if (unknown != nullptr) {
-      *unknown = size - sum;
-      is_valid = is_valid && *unknown >= 0;
-    } else {
-      is_valid = is_valid && sum == size;
+    if (unknown != nullptr ? rest < 0 : rest != 0) {
+      return absl::InvalidArgumentError(
+          "Determined shape must either match input shape along split_dim "
+          "exactly if fully specified, or be less than the size of the input "
+          "along split_dim if not fully specified.  Got: sizes that exceed or "
+          "miss " +
+          std::to_string(size));
     }
-    if (is_valid) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "the sizes of a split must be " + std::to_string(n) +
-        " non-negative numbers, of which one may be -1, with the sum " +
-        std::to_string(size));
+    if (unknown != nullptr) *unknown = rest;
+    return absl::OkStatus();
   }
 
   bool has_sizes_ = false;
@@ -143,7 +185,7 @@ class SplitKernel final : public BackendKernel {
 class PackKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("axis"));
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {
@@ -173,7 +215,7 @@ class PackKernel : public BackendKernel {
 class UnpackKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("axis"));
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/window.h"
@@ -20,7 +21,22 @@ class ConvKernel : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     is_depthwise_ = op.find("Depthwise") != op.npos;
-    return attrs_.Init(construction, op.rfind("Conv3D", 0) == 0 ? 3 : 2);
+    if (op != "Conv") {
+      return attrs_.Init(construction, op.rfind("Conv3D", 0) == 0 ? 3 : 2);
+    }
+    // The op of any number of dimensions.
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto strides,
+        construction.GetAttr<std::vector<int32_t>>("strides"));
+    TFPLUG_ASSIGN_OR_RETURN(const auto batch_dims,
+                            construction.GetAttr<int32_t>("batch_dims"));
+    TFPLUG_ASSIGN_OR_RETURN(groups_, construction.GetAttr<int32_t>("groups"));
+    if ((strides.size() != 4 && strides.size() != 5) || batch_dims != 1) {
+      return absl::UnimplementedError(
+          "Conv needs two or three spatial dimensions and one batch dimension "
+          "on this device");
+    }
+    return attrs_.Init(construction, static_cast<int>(strides.size()) - 2);
   }
 
  protected:
@@ -67,6 +83,12 @@ class ConvKernel : public BackendKernel {
             std::to_string(channels) + " vs " + std::to_string(depth));
       }
       conv.groups = channels / depth;
+      if (groups_ > 0 && conv.groups != groups_) {
+        return absl::InvalidArgumentError(
+            "input depth must be the product of groups and filter depth: " +
+            std::to_string(channels) + " vs " + std::to_string(groups_) +
+            " and " + std::to_string(depth));
+      }
     }
     TFPLUG_ASSIGN_OR_RETURN(
         conv.windows, attrs_.Over(image, [&](int i) { return filter.dim(i); }));
@@ -88,6 +110,7 @@ class ConvKernel : public BackendKernel {
 
  private:
   bool is_depthwise_ = false;
+  int64_t groups_ = 0;  // 0: as many as the depths have
   WindowAttrs attrs_;
 };
 
@@ -151,7 +174,7 @@ class ConvBackpropFilter final : public ConvKernel {
 
 inline void ConvOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
-  for (const char* op : {"Conv2D", "Conv3D", "DepthwiseConv2dNative"}) {
+  for (const char* op : {"Conv", "Conv2D", "Conv3D", "DepthwiseConv2dNative"}) {
     registrar.Add<Conv>(KernelDef(op), "T", kFloatTypes);
   }
   for (const char* op : {"Conv2DBackpropInput", "Conv3DBackpropInputV2",

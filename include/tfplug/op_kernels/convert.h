@@ -3,7 +3,9 @@
 #define TFPLUG_OP_KERNELS_CONVERT_H_
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,14 +63,15 @@ class FillKernel final : public BackendKernel {
     // TensorFlow's CPU kernel also accepts a scalar as dims and a vector of one
     // element as value.
     if (dims.rank() > 1) {
-      return absl::InvalidArgumentError("dims must be a vector, got shape " +
-                                        dims.shape().ToString());
+      return absl::InvalidArgumentError(
+          "dims must represent a vector, got shape " + dims.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(0));
     TFPLUG_ASSIGN_OR_RETURN(const Shape shape, ToShape(sizes));
     if (value.rank > 1 || value.num_elements() != 1) {
-      return absl::InvalidArgumentError("value must be a scalar, got shape " +
-                                        ShapeOf(value).ToString());
+      return absl::InvalidArgumentError(
+          "value must represent a scalar, got shape " +
+          ShapeOf(value).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     const Operand scalar = Operand::Dense(value.data, value.type, {});
@@ -117,7 +120,7 @@ class AddNKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
     TFPLUG_ASSIGN_OR_RETURN(const int64_t n,
-                            construction.GetAttr<int64_t>("N"));
+                            construction.GetAttr<int32_t>("N"));
     ExpressionBuilder builder;
     Value sum = builder.Input(type);
     for (int64_t i = 1; i < n; ++i) sum = sum + builder.Input(type);
@@ -163,53 +166,83 @@ class RangeKernel final : public BackendKernel {
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {
-    double real[3];
-    int64_t integer[3];
+    const char* const names[] = {"start", "limit", "delta"};
     for (int i = 0; i < 3; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Tensor x, run.GetInput(i));
-      if (x.num_elements() != 1) {
-        return absl::InvalidArgumentError(
-            "start, limit and delta of Range must be scalars, not " +
-            x.shape().ToString());
-      }
-      ir::VisitStored(x.dtype(), [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        const T value = *static_cast<const T*>(x.data());
-        real[i] = static_cast<double>(value);
-        integer[i] = ir::Convert<int64_t>(value);
-      });
+      if (x.rank() == 0 || (x.rank() == 1 && x.dim(0) == 1)) continue;
+      return absl::InvalidArgumentError(std::string(names[i]) +
+                                        " must be a scalar, not shape " +
+                                        x.shape().ToString());
     }
-    if (real[2] == 0) {
-      return absl::InvalidArgumentError("Requires delta != 0: 0");
-    }
-    if (real[2] > 0 ? real[0] > real[1] : real[0] < real[1]) {
-      return absl::InvalidArgumentError(
-          real[2] > 0 ? "Requires start <= limit when delta > 0: "
-                      : "Requires start >= limit when delta < 0: ");
-    }
-    int64_t size;
-    if (IsFloat(type_)) {
-      size = static_cast<int64_t>(
-          std::ceil(std::abs((real[1] - real[0]) / real[2])));
-    } else {
-      const auto distance = static_cast<uint64_t>(
-          integer[2] > 0 ? integer[1] - integer[0] : integer[0] - integer[1]);
-      const auto step = static_cast<uint64_t>(std::abs(integer[2]));
-      size = static_cast<int64_t>(distance / step + (distance % step != 0));
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {size}));
-    const DataType computed = ComputeType(type_);
-    const auto scalar = [&](int i) {
-      return Operand::Scalar(computed,
-                             ConstantBits(computed, real[i], integer[i]))
-          .AddDim(size, 0);
-    };
-    return run.launcher().Map(
-        expression_, {Operand::Index().AddDim(size, 1), scalar(0), scalar(2)},
-        {y});
+    absl::Status status;
+    ir::VisitStored(type_, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (!std::is_same_v<T, bool>) status = RunIn<T>(run);
+    });
+    return status;
   }
 
  private:
+  // Returns the number of elements, computed in T, as TensorFlow does: in a
+  // wider type, (1.1 - 0.1) / 0.1 is more than 10.
+  template <class T, class C = ir::Computed<T>>
+  static absl::StatusOr<int64_t> SizeOf(C start, C limit, C delta) {
+    const auto ends = [&] {
+      return std::to_string(start) + "/" + std::to_string(limit);
+    };
+    if (delta == 0) {
+      return absl::InvalidArgumentError("Requires delta != 0: 0");
+    }
+    // NaN is neither.
+    if (delta > 0 ? !(start <= limit) : !(start >= limit)) {
+      return absl::InvalidArgumentError(
+          (delta > 0 ? "Requires start <= limit when delta > 0: "
+                     : "Requires start >= limit when delta < 0: ") +
+          ends());
+    }
+    if constexpr (std::is_integral_v<C>) {
+      const auto unsigned_of = [](C x) { return static_cast<uint64_t>(x); };
+      const bool ascends = delta > 0;
+      const uint64_t step = unsigned_of(ascends ? delta : C(0)) -
+                            unsigned_of(ascends ? C(0) : delta);
+      const uint64_t distance = unsigned_of(ascends ? limit : start) -
+                                unsigned_of(ascends ? start : limit);
+      const uint64_t size = distance / step + (distance % step != 0 ? 1 : 0);
+      if (static_cast<int64_t>(size) >= 0) return static_cast<int64_t>(size);
+    } else {
+      // Each operation rounds to T.
+      const T distance(limit - start);
+      const T steps(static_cast<C>(distance) / delta);
+      const C size = std::ceil(std::fabs(static_cast<C>(steps)));
+      if (size < C(9.2e18)) return static_cast<int64_t>(size);
+    }
+    return absl::InvalidArgumentError(
+        "Requires ((limit - start) / delta) <= " + std::to_string(INT64_MAX) +
+        ": " + ends());
+  }
+
+  template <class T, class C = ir::Computed<T>>
+  absl::Status RunIn(OpRun& run) const {
+    C values[3];
+    for (int i = 0; i < 3; ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor x, run.GetInput(i));
+      values[i] = static_cast<C>(*static_cast<const T*>(x.data()));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t size,
+                            SizeOf<T>(values[0], values[1], values[2]));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {size}));
+    const DataType computed = ComputeType(type_);
+    const auto scalar = [&](C value) {
+      const auto bits = ConstantBits(computed, static_cast<double>(value),
+                                     ir::Convert<int64_t>(value));
+      return Operand::Scalar(computed, bits).AddDim(size, 0);
+    };
+    return run.launcher().Map(expression_,
+                              {Operand::Index().AddDim(size, 1),
+                               scalar(values[0]), scalar(values[2])},
+                              {y});
+  }
+
   DataType type_{};
   Expression expression_;
 };
@@ -217,14 +250,14 @@ class RangeKernel final : public BackendKernel {
 class OneHotKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("axis"));
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
     TFPLUG_ASSIGN_OR_RETURN(const DataType index,
                             construction.GetAttr<DataType>("TI"));
     Operand bits;
     bits.type = type;
-    const DataType moved = ir::AsBits(bits).type;
+    const DataType moved = MovableParts(bits)[0].type;
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         expression_,
@@ -236,23 +269,34 @@ class OneHotKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t depth, run.GetScalar(1));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t depth,
+        run.GetScalar(1, "depth must be a scalar, but got: "));
     TFPLUG_ASSIGN_OR_RETURN(const Operand on, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand off, GetView(run, 3));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, indices.rank + 1));
-    if (depth < 0 || on.rank != 0 || off.rank != 0) {
+    if (depth < 0) {
+      return absl::InvalidArgumentError("depth must be non-negative, got: " +
+                                        std::to_string(depth));
+    }
+    if (on.rank != 0 || off.rank != 0) {
       return absl::InvalidArgumentError(
-          "on_value and off_value of OneHot must be scalars, and depth must "
-          "be non-negative");
+          (on.rank != 0 ? "on_value must be a scalar, but got: "
+                        : "off_value must be a scalar, but got: ") +
+          ShapeOf(on.rank != 0 ? on : off).ToString());
     }
     const Operand wanted = ir::WithDim(indices, axis, depth);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(wanted)));
-    return run.launcher().Map(expression_,
-                              {wanted, ir::IndexOf(wanted, axis),
-                               ir::AsBits(BroadcastTo(on, ShapeOf(y))),
-                               ir::AsBits(BroadcastTo(off, ShapeOf(y)))},
-                              {ir::AsBits(y)});
+    const auto results = MovableParts(y);
+    const auto ons = MovableParts(BroadcastTo(on, ShapeOf(y)));
+    const auto offs = MovableParts(BroadcastTo(off, ShapeOf(y)));
+    for (size_t i = 0; i < results.size(); ++i) {
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+          expression_, {wanted, ir::IndexOf(wanted, axis), ons[i], offs[i]},
+          {results[i]}));
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -265,13 +309,17 @@ class MatrixBandPartKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t lower, run.GetScalar(1));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t upper, run.GetScalar(2));
     if (x.rank < 2) {
       return absl::InvalidArgumentError(
           "input must be at least 2-dim, received shape: " +
           ShapeOf(x).ToString());
     }
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t lower,
+        run.GetScalar(1, "num_lower must be scalar, got shape "));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t upper,
+        run.GetScalar(2, "num_upper must be scalar, got shape "));
     const int row = x.rank - 2;
     if (lower > x.dim(row) || upper > x.dim(row + 1)) {
       return absl::InvalidArgumentError(
@@ -325,7 +373,7 @@ inline void ConvertOps(const Registrar& registrar) {
       KernelDef("OneHot")
           .TypeConstraint<uint8_t, int8_t, int32_t, int64_t>("TI")
           .HostMemory("depth"),
-      "T", kMovedTypes);
+      "T", kCopiedTypes);
   registrar.Add<MatrixBandPartKernel>(
       KernelDef("MatrixBandPart")
           .TypeConstraint<int32_t, int64_t>("Tindex")

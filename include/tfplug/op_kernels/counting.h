@@ -42,13 +42,20 @@ class BincountKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t size, run.GetScalar(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor size_tensor, run.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand weights, GetView(run, 2));
-    if (size < 0 || (is_dense_ && x.rank > 2)) {
+    if (is_dense_ && x.rank > 2) {
       return absl::InvalidArgumentError(
-          "size must be a non-negative scalar, and the input have at most two "
-          "dimensions, not " +
-          ShapeOf(x).ToString());
+          "Shape must be at most rank 2 but is rank " + std::to_string(x.rank));
+    }
+    if (size_tensor.rank() != 0) {
+      return absl::InvalidArgumentError("Shape must be rank 0 but is rank " +
+                                        std::to_string(size_tensor.rank()));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t size, run.GetScalar(1));
+    if (size < 0) {
+      return absl::InvalidArgumentError("size (" + std::to_string(size) +
+                                        ") must be non-negative");
     }
     const bool is_weighted = weights.num_elements() > 0;
     // TensorFlow's CPU compares only the sizes for Bincount.
@@ -56,8 +63,9 @@ class BincountKernel final : public BackendKernel {
         (is_dense_ ? ShapeOf(weights) != ShapeOf(x)
                    : weights.num_elements() != x.num_elements())) {
       return absl::InvalidArgumentError(
-          "weights must be empty, or have the shape of the input, " +
-          ShapeOf(x).ToString() + ", not " + ShapeOf(weights).ToString());
+          "`weights` must be the same shape as `arr` or a length-0 `Tensor`, "
+          "in which case it acts as all weights equal to 1. Received " +
+          ShapeOf(weights).ToString() + " for " + ShapeOf(x).ToString());
     }
     Shape shape = {size};
     if (is_dense_ && x.rank == 2) shape = {x.dim(0), size};
@@ -283,13 +291,26 @@ class InTopKKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand targets, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(Operand k, GetView(run, 2));
-    if (x.rank != 2 || targets.rank != 1 || x.dim(0) != targets.dim(0) ||
-        k.rank != 0) {
+    const auto shapes = [&] {
+      return "; the shapes are " + ShapeOf(x).ToString() + " and " +
+             ShapeOf(targets).ToString();
+    };
+    if (k.rank != 0) {
+      return absl::InvalidArgumentError("k must be 0-D, got shape " +
+                                        ShapeOf(k).ToString());
+    }
+    if (x.rank != 2) {
+      return absl::InvalidArgumentError("predictions must be 2-dimensional" +
+                                        shapes());
+    }
+    if (targets.rank != 1) {
+      return absl::InvalidArgumentError("targets must be 1-dimensional" +
+                                        shapes());
+    }
+    if (x.dim(0) != targets.dim(0)) {
       return absl::InvalidArgumentError(
-          "predictions must be 2-dimensional, targets 1-dimensional with as "
-          "many rows, and k 0-D, not " +
-          ShapeOf(x).ToString() + ", " + ShapeOf(targets).ToString() + ", " +
-          ShapeOf(k).ToString());
+          "First dimension of predictions " + std::to_string(x.dim(0)) +
+          " must match length of targets " + std::to_string(targets.dim(0)));
     }
     const int64_t rows = x.dim(0), classes = x.dim(1);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {rows}));

@@ -24,12 +24,13 @@ class DataFormatKernel : public BackendKernel {
     bool is_valid =
         (from_.size() == 4 || from_.size() == 5) && to_.size() == from_.size();
     for (const char letter : to_) {
-      is_valid = is_valid && from_.find(letter) != from_.npos;
+      is_valid = is_valid && from_.find(letter) != from_.npos &&
+                 to_.find(letter) == to_.rfind(letter);
     }
     if (is_valid) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "src_format and dst_format must consist of the same 4 or 5 letters, "
-        "not " +
+        "Destination and source format must consist of the same 4 or 5 "
+        "letters, each once, not " +
         from_ + " and " + to_);
   }
 

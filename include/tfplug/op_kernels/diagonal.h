@@ -66,11 +66,20 @@ class MatrixDiagKernel final : public BackendKernel {
       const int at = sets_ ? 2 : 1;
       TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(at));
       TFPLUG_ASSIGN_OR_RETURN(const Ints k, run.GetInts(at));
-      if (tensor.rank() > 1 || (k.size() != 1 && k.size() != 2)) {
+      if (tensor.rank() > 1) {
         return absl::InvalidArgumentError(
-            "k must be a scalar or a vector of one or two elements, received "
-            "shape " +
+            "diag_index must be a scalar or vector, received shape: " +
             tensor.shape().ToString());
+      }
+      if (k.empty()) {
+        return absl::InvalidArgumentError(
+            is_part_ ? "Expected diag_index to have at least 1 element"
+                     : "diag_index must have at least one element");
+      }
+      if (k.size() > 2) {
+        return absl::InvalidArgumentError(
+            "diag_index must have only one or two elements, received " +
+            std::to_string(k.size()) + " elements.");
       }
       shape.lower = k[0];
       shape.upper = k.back();

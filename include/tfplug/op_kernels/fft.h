@@ -87,8 +87,9 @@ class FourierKernel final : public BackendKernel {
     }
     Sizes sizes{x.rank - rank, ShapeOf(x), ShapeOf(x)};
     if (!takes_axes_ && !from_real_ && !to_real_) return sizes;
-    TFPLUG_ASSIGN_OR_RETURN(const Ints length, run.GetVector(1));
-    if (length.size() != static_cast<size_t>(rank)) {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor lengths, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints length, run.GetInts(1));
+    if (lengths.rank() != 1 || lengths.dim(0) != rank) {
       return absl::InvalidArgumentError("fft_length must have shape [" +
                                         std::to_string(rank) + "]");
     }

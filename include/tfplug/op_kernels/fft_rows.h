@@ -46,14 +46,20 @@ class FourierRows {
     type_ = type;
     const DataType part = PartType(type);
     constexpr DataType kInt64 = DataType::kInt64;
-    const double turn = (is_inverse ? 2 : -2) * std::acos(-1.0);
-    // The root of unity of n with the exponent a b, computed where the angle is
-    // in [-1/2, 1/2] turns.
+    const double right_angle = std::acos(-1.0) / 2;
+    // The root of unity of n with the exponent a b: a rotation by right angles,
+    // which is exact, and one by at most half of one.
     const auto root = [&](Value a, Value b, Value n) {
-      const Value exponent = (a * b) % n;
-      const Value centered = Select(exponent * 2 > n, exponent - n, exponent);
-      const Value angle = Cast(centered, part) * turn / Cast(n, part);
-      return ComplexValue{Cos(angle), Sin(angle)};
+      const Value quarters = (a * b) % n * 4;
+      const Value turns = (quarters * 2 + n) / (n * 2);
+      const Value rest = quarters - turns * n;
+      const Value angle = Cast(rest, part) * right_angle / Cast(n, part);
+      const Value c = Cos(angle), s = Sin(angle);
+      const Value is_odd = turns % 2 == 1, is_second = turns % 4 >= 2;
+      const Value re = Select(is_odd, -s, c), im = Select(is_odd, c, s);
+      const Value sine = Select(is_second, -im, im);
+      return ComplexValue{Select(is_second, -re, re),
+                          is_inverse ? sine : -sine};
     };
     // [j, part of x, k, part of y]: the matrix of real numbers that multiplies
     // by the root.
@@ -66,13 +72,19 @@ class FourierRows {
                          return Select(from == to, w.re, im);
                        }));
     TFPLUG_ASSIGN_OR_RETURN(
+        root_, MakeExpression({kInt64, kInt64, kInt64}, {part, part},
+                              [&](Value a, Value b, Value n) {
+                                const ComplexValue w = root(a, b, n);
+                                return std::array<Value, 2>{w.re, w.im};
+                              }));
+    TFPLUG_ASSIGN_OR_RETURN(
         twiddle_,
-        MakeExpression(
-            {part, part, kInt64, kInt64, kInt64}, {part, part},
-            [&](Value re, Value im, Value a, Value b, Value n) {
-              const ComplexValue y = ComplexValue{re, im} * root(a, b, n);
-              return std::array<Value, 2>{y.re, y.im};
-            }));
+        MakeExpression({part, part, part, part}, {part, part},
+                       [](Value re, Value im, Value root_re, Value root_im) {
+                         const ComplexValue y = ComplexValue{re, im} *
+                                                ComplexValue{root_re, root_im};
+                         return std::array<Value, 2>{y.re, y.im};
+                       }));
     return absl::OkStatus();
   }
 
@@ -132,11 +144,17 @@ class FourierRows {
     TFPLUG_ASSIGN_OR_RETURN(const Operand by_k1,
                             NewComplex(run, type_, {count, a, b}));
     const Operand from = ir::WithDimLast(dense(outer, b, a), 1);
+    // The same roots for each row.
+    TFPLUG_ASSIGN_OR_RETURN(Operand roots, NewComplex(run, type_, {a, b}));
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+        root_,
+        {ir::IndexOf(roots, 0), ir::IndexOf(roots, 1),
+         ir::ScalarOf(DataType::kInt64, static_cast<double>(a * b), roots)},
+        {PartOf(roots, 0), PartOf(roots, 1)}));
+    roots = ir::WithDim(roots, 0, count);
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         twiddle_,
-        {PartOf(from, 0), PartOf(from, 1), ir::IndexOf(by_k1, 1),
-         ir::IndexOf(by_k1, 2),
-         ir::ScalarOf(DataType::kInt64, static_cast<double>(a * b), by_k1)},
+        {PartOf(from, 0), PartOf(from, 1), PartOf(roots, 0), PartOf(roots, 1)},
         {PartOf(by_k1, 0), PartOf(by_k1, 1)}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand inner,
                             Transform(run, flat(by_k1, b)));
@@ -148,7 +166,7 @@ class FourierRows {
   }
 
   DataType type_{};
-  Expression matrix_, twiddle_;
+  Expression matrix_, root_, twiddle_;
 };
 
 }  // namespace tfplug::op_kernels_internal

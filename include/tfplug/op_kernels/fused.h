@@ -27,7 +27,7 @@ class FusedOpsAttr {
         const auto names,
         construction.GetAttr<std::vector<std::string>>("fused_ops"));
     TFPLUG_ASSIGN_OR_RETURN(const int64_t num_args,
-                            construction.GetAttr<int64_t>("num_args"));
+                            construction.GetAttr<int32_t>("num_args"));
     // Some of these ops lack them in older releases.
     TFPLUG_RETURN_IF_ERROR(GetIfPresent(construction, "epsilon", epsilon_));
     TFPLUG_RETURN_IF_ERROR(

@@ -29,23 +29,39 @@ inline absl::StatusOr<const Expression*> GatherExpression(DataType index,
   });
 }
 
+// Reads elements of the axis of `from` at indices.
+inline absl::Status GatherElements(OpRun& run, const Operand& at,
+                                   const Operand& from, const Operand& to) {
+  const auto sources = MovableParts(from), results = MovableParts(to);
+  TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
+                          GatherExpression(at.type, sources[0].type));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Map(*gather, {at, sources[i]}, {results[i]}));
+  }
+  return absl::OkStatus();
+}
+
 class GatherKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     if (construction.HasAttr("batch_dims")) {
       TFPLUG_ASSIGN_OR_RETURN(batch_dims_,
-                              construction.GetAttr<int64_t>("batch_dims"));
+                              construction.GetAttr<int32_t>("batch_dims"));
     }
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     int axis = 0;
-    if (run.context().num_inputs() > 2) {
-      TFPLUG_ASSIGN_OR_RETURN(axis, GetAxis(run, 2, x.rank));
-    } else if (x.rank == 0) {
+    if (x.rank == 0) {
       return absl::InvalidArgumentError(
           "params must be at least 1 dimensional");
+    }
+    if (run.context().num_inputs() > 2) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          axis, GetAxis(run, 2, x.rank, "axis must be scalar, not ",
+                        "Expected axis in the range "));
     }
     return Gather(run, x, axis);
   }
@@ -90,9 +106,7 @@ class GatherKernel : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(from)));
-    TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
-                            GatherExpression(at.type, ir::AsBits(from).type));
-    return run.launcher().Map(*gather, {at, ir::AsBits(from)}, {ir::AsBits(y)});
+    return GatherElements(run, at, from, y);
   }
 
  private:
@@ -167,6 +181,9 @@ class GatherNdKernel : public BackendKernel {
   // Gathers from x with input 1, the indices.
   static absl::Status Gather(OpRun& run, const Operand& x) {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
+    if (x.rank == 0) {
+      return absl::InvalidArgumentError("params must be at least a vector");
+    }
     TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, ShapeOf(x)));
     if (x.num_elements() == 0 && indices.num_elements() > 0) {
       return absl::InvalidArgumentError(
@@ -183,11 +200,8 @@ class GatherNdKernel : public BackendKernel {
     const int64_t n = at.num_elements(), size = slices.dim(1);
     const Operand flat = Operand::Dense(at.data, at.type, {n});
     const Operand from = ir::WithDim(ir::WithAxis(slices, 0), 0, n);
-    TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
-                            GatherExpression(at.type, ir::AsBits(x).type));
-    return run.launcher().Map(
-        *gather, {ir::WithDim(flat, 1, size), ir::AsBits(from)},
-        {ir::AsBits(Operand::Dense(y.data, y.type, {n, size}))});
+    return GatherElements(run, ir::WithDim(flat, 1, size), from,
+                          Operand::Dense(y.data, y.type, {n, size}));
   }
 };
 
@@ -198,12 +212,12 @@ inline void GatherOps(const Registrar& registrar) {
   const auto indexed = [](const char* op) {
     return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
   };
-  registrar.Add<GatherKernel>(indexed("Gather"), "Tparams", kMovedTypes);
+  registrar.Add<GatherKernel>(indexed("Gather"), "Tparams", kCopiedTypes);
   registrar.Add<GatherKernel>(indexed("GatherV2")
                                   .TypeConstraint<int32_t, int64_t>("Taxis")
                                   .HostMemory("axis"),
-                              "Tparams", kMovedTypes);
-  registrar.Add<GatherNdKernel>(indexed("GatherNd"), "Tparams", kMovedTypes);
+                              "Tparams", kCopiedTypes);
+  registrar.Add<GatherNdKernel>(indexed("GatherNd"), "Tparams", kCopiedTypes);
 }
 
 }  // namespace tfplug

@@ -15,30 +15,33 @@
 // Checks and views that several families of ops share.
 namespace tfplug::op_kernels_internal {
 
-// Returns the index of a dimension; a negative one counts from the end.
-inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
+// Returns the index of a dimension; a negative one counts from the end. The
+// message for an axis that is out of range begins with `words`.
+inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank,
+                                     const char* words = nullptr) {
   if (axis >= -rank && axis < rank) {
     return static_cast<int>(axis < 0 ? axis + rank : axis);
   }
-  return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
-                                    " is out of range for a tensor of rank " +
-                                    std::to_string(rank) + "; use one in [" +
-                                    std::to_string(-rank) + ", " +
-                                    std::to_string(rank) + ")");
+  return absl::InvalidArgumentError(
+      (words != nullptr ? words : "Expected dimension in the range ") +
+      std::string("[") + std::to_string(-rank) + ", " + std::to_string(rank) +
+      "), but got " + std::to_string(axis));
 }
 
 // Returns the only element of input `i`, an axis in host memory.
-inline absl::StatusOr<int> GetAxis(OpRun& run, int i, int rank) {
-  TFPLUG_ASSIGN_OR_RETURN(const int64_t axis, run.GetScalar(i));
-  return CheckAxis(axis, rank);
+inline absl::StatusOr<int> GetAxis(OpRun& run, int i, int rank,
+                                   const char* scalar_words = nullptr,
+                                   const char* range_words = nullptr) {
+  TFPLUG_ASSIGN_OR_RETURN(const int64_t axis, run.GetScalar(i, scalar_words));
+  return CheckAxis(axis, rank, range_words);
 }
 
 // Returns a list of sizes as a shape.
 inline absl::StatusOr<Shape> ToShape(absl::Span<const int64_t> sizes) {
   for (int64_t size : sizes) {
     if (size < 0) {
-      return absl::InvalidArgumentError("a dimension cannot have size " +
-                                        std::to_string(size));
+      return absl::InvalidArgumentError("Dimension " + std::to_string(size) +
+                                        " must be >= 0");
     }
   }
   Shape shape(sizes);
@@ -48,9 +51,21 @@ inline absl::StatusOr<Shape> ToShape(absl::Span<const int64_t> sizes) {
   }
   return shape;
 }
-inline absl::StatusOr<Shape> GetShape(OpRun& run, int i) {
-  TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetVector(i));
+inline absl::StatusOr<Shape> GetShape(OpRun& run, int i,
+                                      const char* words = nullptr) {
+  if (words == nullptr)
+    words = "shape must be a vector of {int32,int64}, got shape ";
+  TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetVector(i, words));
   return ToShape(sizes);
+}
+
+// Returns the product of two sizes.
+inline absl::StatusOr<int64_t> MultiplySizes(int64_t a, int64_t b) {
+  int64_t product;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return absl::InvalidArgumentError(
+      "Negative output dimension size caused by overflow when multiplying " +
+      std::to_string(a) + " and " + std::to_string(b));
 }
 
 inline Shape ShapeOf(const Operand& view) { return Shape(ir::DimsOf(view)); }
@@ -73,7 +88,15 @@ constexpr bool IsComplex(DataType type) { return PartType(type) != type; }
 inline Operand PartOf(Operand view, int part) {
   view.type = PartType(view.type);
   for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;
+  view.axis_stride *= 2;
   return view.Advance(part);
+}
+
+// Returns the views of the parts of elements that are too large to be copied as
+// one: the view itself if they have up to 8 bytes.
+inline absl::InlinedVector<Operand, 2> MovableParts(const Operand& view) {
+  if (DataTypeSize(view.type) <= 8) return {ir::AsBits(view)};
+  return {ir::AsBits(PartOf(view, 0)), ir::AsBits(PartOf(view, 1))};
 }
 
 // Returns a dense matrix of complex numbers as one of their parts, with twice

@@ -240,10 +240,13 @@ inline void LinalgOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
   constexpr uint64_t kTypes =
       kernel::SetOf(DataType::kFloat, DataType::kDouble);
-  registrar.Add<MatrixKernel<CholeskyOp>>(KernelDef("Cholesky"), "T", kTypes);
+  constexpr uint64_t kWithComplex = kTypes | kComplexTypes;
+  registrar.Add<MatrixKernel<CholeskyOp>>(KernelDef("Cholesky"), "T",
+                                          kWithComplex);
   registrar.Add<MatrixKernel<InverseOp>>(KernelDef("MatrixInverse"), "T",
-                                         kTypes);
-  registrar.Add<MatrixKernel<SolveOp>>(KernelDef("MatrixSolve"), "T", kTypes);
+                                         kWithComplex);
+  registrar.Add<MatrixKernel<SolveOp>>(KernelDef("MatrixSolve"), "T",
+                                       kWithComplex);
   registrar.Add<MatrixKernel<TriangularSolveOp>>(
       KernelDef("MatrixTriangularSolve"), "T", kTypes);
   registrar.Add<MatrixKernel<DeterminantOp<false>>>(

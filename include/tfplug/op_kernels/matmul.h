@@ -19,8 +19,12 @@ inline absl::StatusOr<bool> HasChannelsFirst(KernelConstruction& construction) {
   if (!construction.HasAttr("data_format")) return false;
   TFPLUG_ASSIGN_OR_RETURN(const std::string format,
                           construction.GetAttr<std::string>("data_format"));
-  if (format == "NHWC" || format == "NDHWC") return false;
-  if (format == "NCHW" || format == "NCDHW") return true;
+  for (const char* last : {"NHWC", "NDHWC", "CHANNELS_LAST"}) {
+    if (format == last) return false;
+  }
+  for (const char* first : {"NCHW", "NCDHW", "CHANNELS_FIRST"}) {
+    if (format == first) return true;
+  }
   return absl::InvalidArgumentError("the data format " + format +
                                     " is not supported on this device");
 }
@@ -42,21 +46,25 @@ struct MatMulOperands {
                                         ": In[0]: " + a_shape.ToString() +
                                         ", In[1]: " + b_shape.ToString());
     };
-    if (a.rank < 2 || b.rank < 2 || (is_matrix && (a.rank > 2 || b.rank > 2)) ||
-        (!broadcasts && a.rank != b.rank)) {
-      return fail("In[0] and In[1] have wrong ranks");
+    if (!broadcasts && a.rank != b.rank) {
+      return fail("In[0] and In[1] has different ndims");
     }
+    if (is_matrix && a.rank != 2) {
+      return fail("In[0] and In[1] ndims must be == 2");
+    }
+    if (a.rank < 2) return fail("In[0] ndims must be >= 2");
+    if (b.rank < 2) return fail("In[1] ndims must be >= 2");
     if (transpose_a) a = ir::Transposed(a);
     if (transpose_b) b = ir::Transposed(b);
     const int64_t m = a.dim(a.rank - 2), n = b.dim(b.rank - 1);
-    if (a.dim(a.rank - 1) != b.dim(b.rank - 2)) {
-      return fail("Matrix size-incompatible");
-    }
     Shape shape(ir::DimsOf(a).first(static_cast<size_t>(a.rank) - 2));
     const Shape b_batch(ir::DimsOf(b).first(static_cast<size_t>(b.rank) - 2));
     if ((!broadcasts && shape != b_batch) ||
         !BroadcastShape(b_batch, &shape).ok()) {
       return fail("In[0] and In[1] must have compatible batch dimensions");
+    }
+    if (a.dim(a.rank - 1) != b.dim(b.rank - 2)) {
+      return fail("Matrix size-incompatible");
     }
     a = WithBatch(a, shape);
     b = WithBatch(b, shape);
@@ -122,6 +130,25 @@ class ComplexProduct {
   Expression combine_;
 };
 
+// Returns a view converted to `type`, in new memory; repeated dimensions are
+// repeated again.
+inline absl::StatusOr<Operand> Converted(OpRun& run, const Operand& view,
+                                         DataType type) {
+  if (view.type == type) return view;
+  Operand once = view;
+  for (int d = 0; d < view.rank; ++d) {
+    if (view.stride(d) == 0) once.dim(d) = 1;
+  }
+  TFPLUG_ASSIGN_OR_RETURN(Operand result,
+                          run.launcher().Allocate(type, ir::DimsOf(once)));
+  TFPLUG_RETURN_IF_ERROR(Convert(run, once, result));
+  for (int d = 0; d < view.rank; ++d) {
+    if (once.dim(d) != view.dim(d)) result.stride(d) = 0;
+    result.dim(d) = view.dim(d);
+  }
+  return result;
+}
+
 // MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.
 class MatMulKernel : public BackendKernel {
  public:
@@ -153,7 +180,12 @@ class MatMulKernel : public BackendKernel {
  protected:
   virtual absl::Status Multiply(OpRun& run, const Operand& a, const Operand& b,
                                 const Operand& c) {
-    if (!IsComplex(c.type)) return run.launcher().MatMul(a, b, c);
+    if (!IsComplex(c.type)) {
+      // The product of narrower numbers is computed in its own type.
+      TFPLUG_ASSIGN_OR_RETURN(const Operand x, Converted(run, a, c.type));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand y, Converted(run, b, c.type));
+      return run.launcher().MatMul(x, y, c);
+    }
     // adj_x and adj_y conjugate as well.
     const bool is_batch = !operands_.is_matrix;
     return complex_.Run(run, a, b, c, is_batch && operands_.transpose_a,
@@ -180,7 +212,15 @@ class BiasAddKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand bias, GetView(run, 1));
     const int channel = channels_first_ ? 1 : x.rank - 1;
-    if (x.rank < 2 || bias.rank != 1 || bias.dim(0) != x.dim(channel)) {
+    if (x.rank < 2) {
+      return absl::InvalidArgumentError("Input tensor must be at least 2D: " +
+                                        ShapeOf(x).ToString());
+    }
+    if (bias.rank != 1) {
+      return absl::InvalidArgumentError("Biases must be 1D: " +
+                                        ShapeOf(bias).ToString());
+    }
+    if (bias.dim(0) != x.dim(channel)) {
       return absl::InvalidArgumentError(
           "Must provide as many biases as the channel dimension of the input "
           "tensor: " +
@@ -249,6 +289,15 @@ inline void MatMulOps(const Registrar& registrar) {
                                     .TypeConstraint("Ta", {type})
                                     .TypeConstraint("Tb", {type}),
                                 "Tout", kernel::SetOf(type));
+  }
+  // Those of quantized layers.
+  for (DataType a : {DataType::kInt8, DataType::kUint8}) {
+    for (DataType b : {DataType::kInt8, DataType::kUint8}) {
+      registrar.Add<MatMulKernel>(KernelDef("BatchMatMulV3")
+                                      .TypeConstraint("Ta", {a})
+                                      .TypeConstraint("Tb", {b}),
+                                  "Tout", kInt32Type);
+    }
   }
   for (const char* op : {"BiasAdd", "BiasAddV1"}) {
     registrar.Add<BiasAddKernel>(KernelDef(op), "T", kNumberTypes);

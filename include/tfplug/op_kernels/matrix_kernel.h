@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tfplug/op_kernels/elementwise.h"
+#include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/eigen_version.h"
 
@@ -20,7 +21,8 @@
 namespace tfplug::op_kernels_internal {
 
 // Everything is computed in double, which float is converted to: that compiles
-// Eigen's templates once.
+// Eigen's templates once. A complex number is the matrix [re, -im; im, re],
+// whose sums, products and inverses are those of the number.
 using Matrix =
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 // The matrices of one element of the batch: a vector is a column.
@@ -59,15 +61,20 @@ class MatrixKernel final : public HostTaskKernel {
         TFPLUG_RETURN_IF_ERROR(BroadcastShape(outer, &batch));
       } else if (outer != batch) {
         return absl::InvalidArgumentError(
-            "the inputs must have equal batch dimensions, not " +
-            batch.ToString() + " and " + outer.ToString());
+            (x.rank() != inputs[0].rank()
+                 ? "All input tensors must have the same rank."
+                 : "All input tensors must have the same outer dimensions.") +
+            (" They have shapes " + inputs[0].ToString()) + " and " +
+            x.ToString());
       }
       (i == 0 ? sizes.rows : sizes.right_rows) = x.dim(x.rank() - 2);
       (i == 0 ? sizes.columns : sizes.right_columns) = x.dim(x.rank() - 1);
     }
     if (Op::kIsSquare && sizes.rows != sizes.columns) {
-      return absl::InvalidArgumentError("Input matrix must be square, not " +
-                                        inputs[0].ToString());
+      return absl::InvalidArgumentError(
+          (inputs.size() > 1 ? "First input (lhs) must be a square matrix, not "
+                             : "Input matrix must be square, not ") +
+          inputs[0].ToString());
     }
     if (inputs.size() > 1 && sizes.rows != sizes.right_rows) {
       return absl::InvalidArgumentError(
@@ -97,7 +104,16 @@ class MatrixKernel final : public HostTaskKernel {
       Matrices in, out;
       for (const HostArray& array : inputs) {
         in.push_back(NewMatrix(array, array.shape.rank() - 2));
-        Visit(array, IndexIn(array.shape, batch, i), in.back(),
+        const int64_t index = IndexIn(array.shape, batch, i);
+        if (IsComplex(array.type)) {
+          VisitComplex(array, index, in.back(), [](auto* from, auto block) {
+            const auto re = static_cast<double>(from[0]);
+            const auto im = static_cast<double>(from[1]);
+            block << re, -im, im, re;
+          });
+          continue;
+        }
+        Visit(array, index, in.back(),
               [](auto& from, double& to) { to = static_cast<double>(from); });
       }
       for (const HostArray& array : outputs) {
@@ -105,6 +121,14 @@ class MatrixKernel final : public HostTaskKernel {
       }
       TFPLUG_RETURN_IF_ERROR(op_.Run(in, out));
       for (size_t k = 0; k < out.size(); ++k) {
+        if (IsComplex(outputs[k].type)) {
+          VisitComplex(outputs[k], i, out[k], [](auto* to, auto block) {
+            using T = std::decay_t<decltype(*to)>;
+            to[0] = static_cast<T>(block(0, 0));
+            to[1] = static_cast<T>(block(1, 0));
+          });
+          continue;
+        }
         Visit(outputs[k], i, out[k], [](auto& to, double& from) {
           to = static_cast<std::decay_t<decltype(to)>>(from);
         });
@@ -130,8 +154,25 @@ class MatrixKernel final : public HostTaskKernel {
   }
   static Matrix NewMatrix(const HostArray& array, int batch_rank) {
     const int rank = array.shape.rank() - batch_rank;
-    return Matrix::Zero(rank > 0 ? array.shape.dim(batch_rank) : 1,
-                        rank > 1 ? array.shape.dim(batch_rank + 1) : 1);
+    const int64_t size = IsComplex(array.type) ? 2 : 1;
+    return Matrix::Zero(
+        size * (rank > 0 ? array.shape.dim(batch_rank) : 1),
+        size * (rank > 1 ? array.shape.dim(batch_rank + 1) : 1));
+  }
+  // Calls use(parts of the element of the array, block of the matrix).
+  template <class Use>
+  static void VisitComplex(const HostArray& array, int64_t i, Matrix& matrix,
+                           Use use) {
+    const int64_t rows = matrix.rows() / 2, columns = matrix.cols() / 2;
+    const auto visit = [&](auto* parts) {
+      parts += i * rows * columns * 2;
+      for (int64_t k = 0; k < rows * columns; ++k) {
+        use(parts + 2 * k,
+            matrix.template block<2, 2>(k / columns * 2, k % columns * 2));
+      }
+    };
+    if (array.type == DataType::kComplex64) return visit(array.as<float>());
+    return visit(array.as<double>());
   }
   // Calls use(element of the array, element of the matrix).
   template <class Use>

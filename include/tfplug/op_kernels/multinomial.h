@@ -66,11 +66,16 @@ class MultinomialKernel final : public BackendKernel {
 
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand logits, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t samples, run.GetScalar(1));
-    if (logits.rank != 2 || samples < 0) {
+    if (logits.rank != 2) {
       return absl::InvalidArgumentError(
-          "logits should be a matrix, and num_samples non-negative, got " +
-          ShapeOf(logits).ToString() + " and " + std::to_string(samples));
+          "logits should be a matrix, got shape " + ShapeOf(logits).ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t samples,
+        run.GetScalar(1, "num_samples should be a scalar, got shape "));
+    if (samples < 0) {
+      return absl::InvalidArgumentError(
+          "num_samples should be nonnegative, got " + std::to_string(samples));
     }
     const int64_t batch = logits.dim(0), classes = logits.dim(1);
     if (classes == 0 && batch > 0 && samples > 0) {

@@ -71,10 +71,11 @@ class OpRun : public Scratch {
 
   absl::StatusOr<Tensor> GetInput(int i) { return context_.GetInput(i); }
   // Return the elements of input `i`, an int16, int32 or int64 tensor in host
-  // memory: of any rank, a vector, or a scalar.
+  // memory: of any rank, a vector, or a scalar. The message for another rank is
+  // `words`, which are TensorFlow's, and the shape.
   absl::StatusOr<Ints> GetInts(int i);
-  absl::StatusOr<Ints> GetVector(int i);
-  absl::StatusOr<int64_t> GetScalar(int i);
+  absl::StatusOr<Ints> GetVector(int i, const char* words = nullptr);
+  absl::StatusOr<int64_t> GetScalar(int i, const char* words = nullptr);
 
   // Allocates output `i`.
   absl::StatusOr<Operand> AllocateOutput(int i, const Shape& shape) {
@@ -108,7 +109,7 @@ class OpRun : public Scratch {
   void FreeTemporaries() { temporaries_.clear(); }
 
  private:
-  absl::Status CheckRank(int i, int rank);
+  absl::Status CheckRank(int i, int rank, const char* words);
 
   KernelContext& context_;
   Launcher launcher_;
@@ -160,20 +161,23 @@ inline absl::StatusOr<Ints> OpRun::GetInts(int i) {
   return values;
 }
 
-inline absl::StatusOr<Ints> OpRun::GetVector(int i) {
-  TFPLUG_RETURN_IF_ERROR(CheckRank(i, 1));
+inline absl::StatusOr<Ints> OpRun::GetVector(int i, const char* words) {
+  TFPLUG_RETURN_IF_ERROR(CheckRank(i, 1, words));
   return GetInts(i);
 }
 
-inline absl::StatusOr<int64_t> OpRun::GetScalar(int i) {
-  TFPLUG_RETURN_IF_ERROR(CheckRank(i, 0));
+inline absl::StatusOr<int64_t> OpRun::GetScalar(int i, const char* words) {
+  TFPLUG_RETURN_IF_ERROR(CheckRank(i, 0, words));
   TFPLUG_ASSIGN_OR_RETURN(const Ints values, GetInts(i));
   return values[0];
 }
 
-inline absl::Status OpRun::CheckRank(int i, int rank) {
+inline absl::Status OpRun::CheckRank(int i, int rank, const char* words) {
   TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, context_.GetInput(i));
   if (tensor.rank() == rank) return absl::OkStatus();
+  if (words != nullptr) {
+    return absl::InvalidArgumentError(words + tensor.shape().ToString());
+  }
   return absl::InvalidArgumentError("input " + std::to_string(i) +
                                     " must be a " +
                                     (rank == 0 ? "scalar" : "vector") +

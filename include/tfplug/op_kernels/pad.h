@@ -20,11 +20,15 @@ class Paddings {
  public:
   static absl::StatusOr<Paddings> Get(OpRun& run, const Operand& x) {
     TFPLUG_ASSIGN_OR_RETURN(const Tensor paddings, run.GetInput(1));
-    if (paddings.shape() != Shape{x.rank, 2}) {
+    if (paddings.rank() != 2 || paddings.dim(1) != 2) {
       return absl::InvalidArgumentError(
-          "paddings must be a matrix with 2 columns and a row for each "
-          "dimension of the input " +
-          ShapeOf(x).ToString() + ", not " + paddings.shape().ToString());
+          "paddings must be a matrix with 2 columns: " +
+          paddings.shape().ToString());
+    }
+    if (paddings.dim(0) != x.rank) {
+      return absl::InvalidArgumentError(
+          "The first dimension of paddings must be the rank of inputs" +
+          paddings.shape().ToString() + " " + ShapeOf(x).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(Ints sizes, run.GetInts(1));
     return Paddings(std::move(sizes));
@@ -34,16 +38,37 @@ class Paddings {
     const size_t i = 2 * static_cast<size_t>(d);
     return {sizes_[i], sizes_[i + 1]};
   }
-  // Returns INVALID_ARGUMENT if more than `limit` elements are to be mirrored
-  // at an end of dimension `d`.
-  absl::Status CheckMirror(int d, int64_t limit) const {
+  // Returns INVALID_ARGUMENT if more elements are to be mirrored at an end of
+  // dimension `d` than its size or, without the edge, one less.
+  absl::Status CheckMirror(int d, int64_t size, bool without_edge) const {
     const auto [before, after] = (*this)[d];
-    if (before >= 0 && after >= 0 && before <= limit && after <= limit) {
-      return absl::OkStatus();
+    const std::string both =
+        std::to_string(before) + ", " + std::to_string(after);
+    if (before < 0 || after < 0) {
+      return absl::InvalidArgumentError("paddings must be non-negative: " +
+                                        both);
+    }
+    const int64_t limit = without_edge ? size - 1 : size;
+    if (before <= limit && after <= limit) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        without_edge
+            ? "paddings must be less than the dimension size: " + both +
+                  " not less than " + std::to_string(size)
+            : "paddings must be no greater than the dimension size: " + both +
+                  " greater than " + std::to_string(size));
+  }
+  // Returns the size of dimension `d`, which has `size` elements, with its
+  // padding, which is not negative.
+  absl::StatusOr<int64_t> Padded(int d, int64_t size) const {
+    const auto [before, after] = (*this)[d];
+    if (!__builtin_add_overflow(size, before, &size) &&
+        !__builtin_add_overflow(size, after, &size)) {
+      return size;
     }
     return absl::InvalidArgumentError(
-        "paddings must be non-negative and at most " + std::to_string(limit) +
-        ": " + std::to_string(before) + ", " + std::to_string(after));
+        "Padded size of dimension " + std::to_string(d) +
+        " overflows: paddings are " + std::to_string(before) + ", " +
+        std::to_string(after));
   }
   // Returns the part of `y` that has the dimensions of `x`.
   Operand Inside(Operand y, const Operand& x) const {
@@ -73,14 +98,15 @@ class PadKernel final : public BackendKernel {
             "Paddings must be non-negative: " + std::to_string(before) + " " +
             std::to_string(after));
       }
-      shape.add_dim(x.dim(d) + before + after);
+      TFPLUG_ASSIGN_OR_RETURN(const int64_t size, paddings.Padded(d, x.dim(d)));
+      shape.add_dim(size);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     if (run.context().num_inputs() > 2) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 2));
       if (value.rank != 0) {
         return absl::InvalidArgumentError(
-            "constant_values must be a scalar, got shape " +
+            "constant_values must be a scalar. Found: " +
             ShapeOf(value).ToString());
       }
       TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(value, shape), y));
@@ -105,9 +131,9 @@ class MirrorPadKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Paddings paddings, Paddings::Get(run, x));
     Shape shape;
     for (int d = 0; d < x.rank; ++d) {
-      const auto [before, after] = paddings[d];
-      TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, x.dim(d) - edge_));
-      shape.add_dim(x.dim(d) + before + after);
+      TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, x.dim(d), edge_ != 0));
+      TFPLUG_ASSIGN_OR_RETURN(const int64_t size, paddings.Padded(d, x.dim(d)));
+      shape.add_dim(size);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     Operand inside = paddings.Inside(y, x);
@@ -161,14 +187,19 @@ class MirrorPadGradKernel final : public BackendKernel {
     Shape shape;
     for (int d = 0; d < dy.rank; ++d) {
       const auto [before, after] = paddings[d];
+      if (before < 0 || after < 0) {
+        return absl::InvalidArgumentError(
+            "Paddings must be non-negative: " + std::to_string(before) + ", " +
+            std::to_string(after));
+      }
       const int64_t size = dy.dim(d) - before - after;
-      if (size <= 0) {
+      if (before > dy.dim(d) || after > dy.dim(d) || size <= 0) {
         return absl::InvalidArgumentError(
             "Total paddings must be less than the input dimension size: " +
-            std::to_string(before + after) + " was not less than " +
-            std::to_string(dy.dim(d)));
+            std::to_string(before) + " + " + std::to_string(after) +
+            " was not less than " + std::to_string(dy.dim(d)));
       }
-      TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, size - edge_));
+      TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, size, edge_ != 0));
       shape.add_dim(size);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand dx, run.AllocateOutput(0, shape));

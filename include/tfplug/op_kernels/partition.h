@@ -123,7 +123,7 @@ class PartitionKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(count_,
-                            construction.GetAttr<int64_t>("num_partitions"));
+                            construction.GetAttr<int32_t>("num_partitions"));
     constexpr DataType kInt32 = DataType::kInt32, kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         is_in_, MakeExpression(
@@ -214,9 +214,9 @@ class PartitionKernel final : public DeviceThenReadKernel {
 class ReverseSequenceKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(batch_, construction.GetAttr<int64_t>("batch_dim"));
+    TFPLUG_ASSIGN_OR_RETURN(batch_, construction.GetAttr<int32_t>("batch_dim"));
     TFPLUG_ASSIGN_OR_RETURN(sequence_,
-                            construction.GetAttr<int64_t>("seq_dim"));
+                            construction.GetAttr<int32_t>("seq_dim"));
     TFPLUG_ASSIGN_OR_RETURN(const auto type,
                             construction.GetAttr<DataType>("T"));
     TFPLUG_ASSIGN_OR_RETURN(const auto length,
@@ -238,14 +238,27 @@ class ReverseSequenceKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand lengths, GetView(run, 1));
     const auto batch = static_cast<int>(batch_),
                sequence = static_cast<int>(sequence_);
-    if (batch == sequence || batch < 0 || sequence < 0 || batch >= x.rank ||
-        sequence >= x.rank || lengths.rank != 1 ||
-        lengths.dim(0) != x.dim(batch)) {
+    if (lengths.rank != 1) {
+      return absl::InvalidArgumentError("seq_lengths must be 1-dim, not " +
+                                        std::to_string(lengths.rank));
+    }
+    if (batch == sequence) {
+      return absl::InvalidArgumentError("batch_dim == seq_dim == " +
+                                        std::to_string(sequence));
+    }
+    for (const auto& [name, dim] :
+         {std::pair<const char*, int>{"seq_dim", sequence},
+          {"batch_dim", batch}}) {
+      if (dim < x.rank && dim >= 0) continue;
       return absl::InvalidArgumentError(
-          "batch_dim and seq_dim must be different dimensions of the input, "
-          "and seq_lengths must have the size of the former: " +
-          std::to_string(batch_) + ", " + std::to_string(sequence_) + ", " +
-          ShapeOf(x).ToString() + ", " + ShapeOf(lengths).ToString());
+          std::string(name) + " must be < input rank ( " + std::to_string(dim) +
+          " vs. " + std::to_string(x.rank) + "), and not negative");
+    }
+    if (lengths.dim(0) != x.dim(batch)) {
+      return absl::InvalidArgumentError(
+          "Length of seq_lengths != input.dims(" + std::to_string(batch) +
+          "), (" + std::to_string(lengths.dim(0)) + " vs. " +
+          std::to_string(x.dim(batch)) + ")");
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     Operand length = ir::WithoutDims(lengths);

@@ -29,7 +29,7 @@ class FakeQuantKernel final : public BackendKernel {
     is_per_channel_ = has("PerChannel");
     has_args_ = has("Args");
     TFPLUG_ASSIGN_OR_RETURN(const int64_t bits,
-                            construction.GetAttr<int64_t>("num_bits"));
+                            construction.GetAttr<int32_t>("num_bits"));
     TFPLUG_ASSIGN_OR_RETURN(const bool is_narrow,
                             construction.GetAttr<bool>("narrow_range"));
     if (bits < 2 || bits > 16) {
@@ -165,10 +165,10 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
                             construction.GetAttr<bool>("range_given"));
     TFPLUG_ASSIGN_OR_RETURN(is_narrow_,
                             construction.GetAttr<bool>("narrow_range"));
-    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("axis"));
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
     bool rounds_up = false;
     if (construction.HasAttr("num_bits")) {
-      TFPLUG_ASSIGN_OR_RETURN(bits_, construction.GetAttr<int64_t>("num_bits"));
+      TFPLUG_ASSIGN_OR_RETURN(bits_, construction.GetAttr<int32_t>("num_bits"));
       TFPLUG_RETURN_IF_ERROR(CheckBits(bits_));
     }
     if (construction.HasAttr("round_mode")) {
@@ -304,7 +304,7 @@ class QuantizeGradKernel final : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const auto type,
                             construction.GetAttr<DataType>("T"));
-    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("axis"));
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
     TFPLUG_ASSIGN_OR_RETURN(
         gradient_, MakeExpression({type, type, type, type}, {type},
                                   [](Value g, Value x, Value min, Value max) {

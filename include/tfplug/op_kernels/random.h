@@ -36,7 +36,8 @@ struct PhiloxOperands {
 
 // Returns the seed in input `i`, a vector of two integers in host memory.
 inline absl::StatusOr<PhiloxState> GetSeed(OpRun& run, int i) {
-  TFPLUG_ASSIGN_OR_RETURN(const Ints seed, run.GetVector(i));
+  TFPLUG_ASSIGN_OR_RETURN(const Ints seed,
+                          run.GetVector(i, "seed must have shape [2], not "));
   if (seed.size() == 2) return ScrambleSeed(seed[0], seed[1]);
   return absl::InvalidArgumentError("seed must have shape [2], not [" +
                                     std::to_string(seed.size()) + "]");
@@ -91,10 +92,10 @@ class RandomKernel : public BackendKernel {
 
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 0));
-    Operand low = Operand::Scalar(type_, 0), range = low;
-    if (in_range_) TFPLUG_RETURN_IF_ERROR(GetRange(run, &low, &range));
     TFPLUG_ASSIGN_OR_RETURN(const Operand output, run.AllocateOutput(0, shape));
     const int64_t n = output.num_elements();
+    Operand low = Operand::Scalar(type_, 0), range = low;
+    if (in_range_) TFPLUG_RETURN_IF_ERROR(GetRange(run, n == 0, &low, &range));
     TFPLUG_ASSIGN_OR_RETURN(const PhiloxOperands from, GetState(run, n));
     const int64_t size = static_cast<int64_t>(expression_.outputs().size());
     const Operand y = Operand::Dense(output.data, output.type, {n});
@@ -162,14 +163,17 @@ class RandomKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  absl::Status GetRange(OpRun& run, Operand* low, Operand* range) const {
+  // Like TensorFlow, accepts any range of no numbers.
+  absl::Status GetRange(OpRun& run, bool is_unused, Operand* low,
+                        Operand* range) const {
     const int first = is_stateless_ ? (takes_key_ ? 4 : 2) : 1;
     uint64_t bounds[2];
     for (int i = 0; i < 2; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Tensor bound, run.GetInput(first + i));
       if (bound.num_elements() != 1 || bound.rank() != 0) {
         return absl::InvalidArgumentError(
-            "minval and maxval must be 0-D, got shape " +
+            (i == 0 ? "minval must be 0-D, got shape "
+                    : "maxval must be 0-D, got shape ") +
             bound.shape().ToString());
       }
       ir::VisitStored(type_, [&](auto tag) {
@@ -183,8 +187,14 @@ class RandomKernel : public BackendKernel {
     const bool is_empty = is_unsigned ? bounds[0] >= bounds[1]
                                       : static_cast<int64_t>(bounds[0]) >=
                                             static_cast<int64_t>(bounds[1]);
-    if (is_empty) {
-      return absl::InvalidArgumentError("Need minval < maxval");
+    if (is_empty && !is_unused) {
+      const auto text = [&](uint64_t bound) {
+        return is_unsigned ? std::to_string(bound)
+                           : std::to_string(static_cast<int64_t>(bound));
+      };
+      return absl::InvalidArgumentError("Need minval < maxval, got " +
+                                        text(bounds[0]) +
+                                        " >= " + text(bounds[1]));
     }
     low->scalar = bounds[0];
     range->scalar = bounds[1] - bounds[0];

@@ -111,7 +111,12 @@ class Reducer {
     Run run;
     run.keeps_dims = keep_dims_;
     for (int64_t axis : axes) {
-      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axis, x.rank));
+      if (axis < -x.rank || axis >= x.rank) {
+        return absl::InvalidArgumentError(
+            "Invalid reduction dimension (" + std::to_string(axis) +
+            " for input with " + std::to_string(x.rank) + " dimension(s)");
+      }
+      const auto d = static_cast<int>(axis < 0 ? axis + x.rank : axis);
       if ((run.is_reduced >> d & 1) != 0) {
         return absl::InvalidArgumentError(
             "Invalid reduction arguments: Axes contains duplicate dimension: " +
@@ -245,7 +250,10 @@ class ArgKernel final : public BackendKernel {
 
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int axis, GetAxis(run, 1, x.rank));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int axis, GetAxis(run, 1, x.rank,
+                                "dim must be a scalar, but received tensor of "
+                                "shape: "));
     if (x.dim(axis) == 0) {
       return absl::InvalidArgumentError(
           "Reduction axis " + std::to_string(axis) + " is empty in shape " +

@@ -29,7 +29,10 @@ class ScanKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int axis, GetAxis(run, 1, x.rank));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int axis,
+        GetAxis(run, 1, x.rank, "ScanOp: axis must be a scalar, not ",
+                "ScanOp: Expected scan axis in the range "));
     TFPLUG_ASSIGN_OR_RETURN(Operand y, run.AllocateOutput(0, ShapeOf(x)));
     if (x.num_elements() == 0) return absl::OkStatus();
     const int last = x.rank - 1;
@@ -47,7 +50,10 @@ class ScanKernel final : public BackendKernel {
       y = ir::Range(y, last, 1, size);
     }
     if (y.num_elements() == 0) return absl::OkStatus();
-    return run.launcher().Scan(kind_, x, y);
+    if (!IsComplex(x.type)) return run.launcher().Scan(kind_, x, y);
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Scan(kind_, PartOf(x, 0), PartOf(y, 0)));
+    return run.launcher().Scan(kind_, PartOf(x, 1), PartOf(y, 1));
   }
 
  private:
@@ -81,7 +87,10 @@ class LogSumExpKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int axis, GetAxis(run, 1, input.rank));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int axis,
+        GetAxis(run, 1, input.rank, "ScanOp: axis must be a scalar, not ",
+                "ScanOp: Expected scan axis in the range "));
     TFPLUG_ASSIGN_OR_RETURN(const Operand output,
                             run.AllocateOutput(0, ShapeOf(input)));
     if (input.num_elements() == 0) return absl::OkStatus();
@@ -129,13 +138,21 @@ class TopKKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t k, run.GetScalar(1));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t k,
+                            run.GetScalar(1, "k must be scalar, got shape "));
     const int last = x.rank - 1;
-    if (k < 0 || last < 0 || x.dim(last) < k) {
+    if (k < 0) {
+      return absl::InvalidArgumentError("Need k >= 0, got " +
+                                        std::to_string(k));
+    }
+    if (last < 0) {
+      return absl::InvalidArgumentError("input must be >= 1-D, got shape " +
+                                        ShapeOf(x).ToString());
+    }
+    if (x.dim(last) < k) {
       return absl::InvalidArgumentError(
-          "input must have at least k columns, and k must be non-negative; "
-          "the input has shape " +
-          ShapeOf(x).ToString());
+          "input must have at least k columns. Had " +
+          std::to_string(x.dim(last)) + ", needed " + std::to_string(k));
     }
     Shape shape = ShapeOf(x);
     shape.set_dim(last, k);
@@ -165,7 +182,7 @@ inline void ScanOps(const Registrar& registrar) {
     registrar.Add<ScanKernel>(
         KernelDef(op).TypeConstraint<int32_t, int64_t>("Tidx").HostMemory(
             "axis"),
-        "T", kNumberTypes);
+        "T", op[3] == 's' ? kNumberTypes | kComplexTypes : kNumberTypes);
   }
   registrar.Add<LogSumExpKernel>(KernelDef("CumulativeLogsumexp")
                                      .TypeConstraint<int32_t, int64_t>("Tidx")

@@ -59,15 +59,13 @@ class ScatterNdKernel : public BackendKernel {
                             GetView(run, is_new_ ? 0 : 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
                             GetView(run, is_new_ ? 1 : 2));
-    TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, shape));
-    Shape want(
-        ir::DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
-    for (int d = depth; d < shape.rank(); ++d) want.add_dim(shape.dim(d));
-    if (want != ShapeOf(updates) || updates.rank == 0) {
+    for (const auto& [name, view] :
+         {std::pair<const char*, const Operand&>{"Indices", indices},
+          {"Updates", updates}}) {
+      if (view.rank > 0) continue;
       return absl::InvalidArgumentError(
-          "updates must have the shape of indices without the last dimension, "
-          "followed by a slice of the output, and at least one dimension: " +
-          want.ToString() + ", not " + ShapeOf(updates).ToString());
+          std::string(name) + " shape must have rank at least one. Found:" +
+          ShapeOf(view).ToString());
     }
     if (shape.num_elements() == 0 &&
         (indices.num_elements() > 0 || updates.num_elements() > 0)) {
@@ -75,7 +73,44 @@ class ScatterNdKernel : public BackendKernel {
           "Indices and updates specified for empty output shape " +
           shape.ToString());
     }
-    return depth;
+    // updates has the shape of indices without the last dimension, followed by
+    // a slice of the output.
+    const int outer = indices.rank - 1;
+    const int64_t depth = indices.dim(outer);
+    bool outer_fits = updates.rank >= outer;
+    for (int d = 0; outer_fits && d < outer; ++d) {
+      outer_fits = updates.dim(d) == indices.dim(d);
+    }
+    if (!outer_fits) {
+      const std::string dims = "[0," + std::to_string(outer) + ")";
+      return absl::InvalidArgumentError(
+          is_new_ ? "Dimensions " + dims +
+                        " of indices[shape=" + ShapeOf(indices).ToString() +
+                        "] must match dimensions " + dims +
+                        " of updates[shape=" + ShapeOf(updates).ToString() + "]"
+                  : "Outer dimensions of indices and update must match. "
+                    "Indices shape: " +
+                        ShapeOf(indices).ToString() +
+                        ", updates shape:" + ShapeOf(updates).ToString());
+    }
+    bool inner_fits =
+        depth <= shape.rank() && updates.rank - outer == shape.rank() - depth;
+    for (int d = outer; inner_fits && d < updates.rank; ++d) {
+      inner_fits =
+          updates.dim(d) == shape.dim(static_cast<int>(depth) + d - outer);
+    }
+    if (inner_fits) return static_cast<int>(depth);
+    return absl::InvalidArgumentError(
+        is_new_ ? "Dimensions [" + std::to_string(depth) + "," +
+                      std::to_string(shape.rank()) +
+                      ") of input[shape=" + shape.ToString() +
+                      "] must match dimensions [" + std::to_string(outer) +
+                      "," + std::to_string(updates.rank) +
+                      ") of updates[shape=" + ShapeOf(updates).ToString() + "]"
+                : "Inner dimensions of output shape must match inner "
+                  "dimensions of updates shape. Output: " +
+                      shape.ToString() +
+                      " updates: " + ShapeOf(updates).ToString());
   }
   // Changes `y` at the indices.
   absl::Status Scatter(OpRun& run, int depth, const Operand& y) const {
@@ -153,14 +188,21 @@ class UnsortedSegmentKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand ids, GetView(run, 1));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t segments, run.GetScalar(2));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t segments,
+        run.GetScalar(2, "num_segments should be a scalar, not shape "));
+    if (segments < 0) {
+      return absl::InvalidArgumentError(
+          "Input num_segments == " + std::to_string(segments) +
+          " must not be negative.");
+    }
     bool fits = ids.rank <= x.rank;
     for (int d = 0; fits && d < ids.rank; ++d) fits = ids.dim(d) == x.dim(d);
-    if (!fits || segments < 0) {
+    if (!fits) {
       return absl::InvalidArgumentError(
           "data.shape = " + ShapeOf(x).ToString() +
           " does not start with segment_ids.shape = " +
-          ShapeOf(ids).ToString() + ", or num_segments is negative");
+          ShapeOf(ids).ToString());
     }
     Shape shape = {segments};
     for (int d = ids.rank; d < x.rank; ++d) shape.add_dim(x.dim(d));

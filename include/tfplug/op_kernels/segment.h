@@ -44,6 +44,25 @@ inline absl::StatusOr<Operand> AsInt64(OpRun& run, const Operand& ids) {
   return ids64;
 }
 
+// Returns an error unless both are vectors of the same size.
+inline absl::Status CheckIndices(const Operand& indices, const Operand& ids) {
+  const auto shapes = [&] {
+    return " Indices and segment_ids have shapes " +
+           ShapeOf(indices).ToString() + " and " + ShapeOf(ids).ToString() +
+           ".";
+  };
+  if (indices.rank != 1) {
+    return absl::InvalidArgumentError("indices should be a vector." + shapes());
+  }
+  if (ids.rank != 1) {
+    return absl::InvalidArgumentError("segment_ids should be a vector." +
+                                      shapes());
+  }
+  if (ids.dim(0) == indices.dim(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "segment_ids and indices should have same size." + shapes());
+}
+
 // The base of the kernels of SegmentSum, -Mean, -Prod, -Max and -Min, and of
 // SparseSegmentSum, -Mean and -SqrtN, which reduce the rows with given indices.
 class SegmentReduction {
@@ -79,19 +98,25 @@ class SegmentReduction {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand ids,
                             GetView(run, is_sparse_ ? 2 : 1));
-    bool fits = x.rank > 0 && ids.rank == 1;
     if (is_sparse_) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
-      fits = fits && ShapeOf(indices) == ShapeOf(ids);
-    } else {
-      fits = fits && ids.dim(0) == x.dim(0);
+      TFPLUG_RETURN_IF_ERROR(CheckIndices(indices, ids));
     }
-    if (!fits) {
+    const auto shapes = [&] {
+      return " They have shapes " + ShapeOf(ids).ToString() + " and " +
+             ShapeOf(x).ToString() + ".";
+    };
+    if (x.rank == 0) {
+      return absl::InvalidArgumentError("input must be at least rank 1");
+    }
+    if (ids.rank != 1) {
+      return absl::InvalidArgumentError("segment_ids should be a vector." +
+                                        shapes());
+    }
+    if (!is_sparse_ && ids.dim(0) != x.dim(0)) {
       return absl::InvalidArgumentError(
-          "segment_ids should be a vector of the same size as dimension 0 of "
-          "input, or as indices, not " +
-          ShapeOf(ids).ToString() + "; the input has shape " +
-          ShapeOf(x).ToString());
+          "segment_ids should be the same size as dimension 0 of input." +
+          shapes());
     }
     return AsInt64(run, ids);
   }

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_OP_KERNELS_SEQUENCE_H_
 #define TFPLUG_OP_KERNELS_SEQUENCE_H_
 
+#include <string>
+
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -23,7 +25,9 @@ class LinSpaceKernel final : public BackendKernel {
         MakeExpression(
             {kInt64, kInt64, computed, computed, computed}, {type_},
             [&](Value i, Value last, Value start, Value stop, Value step) {
-              return Select(i == last, stop, start + step * Cast(i, computed));
+              // The first element is exact, also if the step is infinite.
+              const Value between = start + step * Cast(i, computed);
+              return Select(i == 0, start, Select(i == last, stop, between));
             }));
     return absl::OkStatus();
   }
@@ -33,7 +37,8 @@ class LinSpaceKernel final : public BackendKernel {
       TFPLUG_ASSIGN_OR_RETURN(const Tensor x, run.GetInput(i));
       if (x.rank() != 0) {
         return absl::InvalidArgumentError(
-            "start and stop must be scalars, not " + x.shape().ToString());
+            std::string(i == 0 ? "start" : "stop") +
+            " must be a scalar, not shape " + x.shape().ToString());
       }
       ir::VisitStored(x.dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -41,7 +46,10 @@ class LinSpaceKernel final : public BackendKernel {
       });
     }
     TFPLUG_ASSIGN_OR_RETURN(const int64_t size, run.GetScalar(2));
-    if (size <= 0) return absl::InvalidArgumentError("Requires num > 0");
+    if (size <= 0) {
+      return absl::InvalidArgumentError("Requires num > 0: " +
+                                        std::to_string(size));
+    }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {size}));
     const auto [start, stop] = bounds;
     // A single value is start.

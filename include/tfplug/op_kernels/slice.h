@@ -18,15 +18,18 @@ class SliceKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetVector(1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(2));
-    const auto rank = static_cast<size_t>(x.rank);
-    if (begin.size() != rank || size.size() != rank) {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor begin_tensor, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor size_tensor, run.GetInput(2));
+    if (begin_tensor.shape() != Shape{x.rank} ||
+        size_tensor.shape() != Shape{x.rank}) {
       return absl::InvalidArgumentError(
           "Expected begin and size arguments to be 1-D tensors of size " +
-          std::to_string(rank) + ", but got sizes " +
-          std::to_string(begin.size()) + " and " + std::to_string(size.size()));
+          std::to_string(x.rank) + ", but got shapes " +
+          begin_tensor.shape().ToString() + " and " +
+          size_tensor.shape().ToString() + " instead.");
     }
+    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetVector(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(2));
     for (int d = 0; d < x.rank; ++d) {
       const int64_t first = begin[static_cast<size_t>(d)];
       int64_t count = size[static_cast<size_t>(d)];
@@ -34,9 +37,13 @@ class SliceKernel final : public BackendKernel {
       if (first < 0 || count < 0 || first > x.dim(d) ||
           count > x.dim(d) - first) {
         return absl::InvalidArgumentError(
-            "Expected begin[" + std::to_string(d) + "] in [0, " +
-            std::to_string(x.dim(d)) + "] and a size within it, but got " +
-            std::to_string(first) + " and " + std::to_string(count));
+            (first < 0 || first > x.dim(d) ? "Expected begin["
+                                           : "Expected size[") +
+            std::to_string(d) + "] in [0, " +
+            std::to_string(first < 0 || first > x.dim(d) ? x.dim(d)
+                                                         : x.dim(d) - first) +
+            "], but got " +
+            std::to_string(first < 0 || first > x.dim(d) ? first : count));
       }
       x = ir::Range(x, d, first, first + count);
     }

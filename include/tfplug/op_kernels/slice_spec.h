@@ -24,7 +24,7 @@ class SliceSpec {
  public:
   absl::Status Init(KernelConstruction& construction) {
     const auto mask = [&](const char* attr) {
-      return construction.GetAttr<int64_t>(attr);
+      return construction.GetAttr<int32_t>(attr);
     };
     TFPLUG_ASSIGN_OR_RETURN(begin_mask_, mask("begin_mask"));
     TFPLUG_ASSIGN_OR_RETURN(end_mask_, mask("end_mask"));
@@ -38,15 +38,23 @@ class SliceSpec {
   // `first` on.
   absl::StatusOr<SliceView> Apply(OpRun& run, int first,
                                   const Operand& x) const {
-    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetVector(first));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints end, run.GetVector(first + 1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints strides, run.GetVector(first + 2));
-    const size_t n = begin.size();
-    if (end.size() != n || strides.size() != n || n >= 32) {
-      return absl::InvalidArgumentError(
-          "Expected begin, end, and strides to be 1D equal size tensors of "
-          "less than 32 elements");
+    Shape shapes[3];
+    for (int i = 0; i < 3; ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(first + i));
+      shapes[i] = tensor.shape();
     }
+    if (shapes[0].rank() != 1 || shapes[1] != shapes[0] ||
+        shapes[2] != shapes[0] || shapes[0].dim(0) >= 32) {
+      return absl::InvalidArgumentError(
+          "Expected begin, end, and strides to be 1D equal size tensors, but "
+          "got shapes " +
+          shapes[0].ToString() + ", " + shapes[1].ToString() + ", and " +
+          shapes[2].ToString() + " instead. They have up to 31 elements.");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetInts(first));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints end, run.GetInts(first + 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints strides, run.GetInts(first + 2));
+    const size_t n = begin.size();
     int taken = 0;
     bool has_ellipsis = false;
     for (size_t i = 0; i < n; ++i) {

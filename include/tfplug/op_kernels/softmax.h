@@ -54,7 +54,12 @@ class CrossEntropyKernel final : public BackendKernel {
     if (is_sparse_) {
       TFPLUG_RETURN_IF_ERROR(CheckSparse(logits, labels));
     } else {
-      TFPLUG_RETURN_IF_ERROR(BroadcastShape(ShapeOf(labels), &shape));
+      if (!BroadcastShape(ShapeOf(labels), &shape).ok()) {
+        return absl::InvalidArgumentError(
+            "logits and labels must be broadcastable: logits_size=" +
+            ShapeOf(logits).ToString() +
+            " labels_size=" + ShapeOf(labels).ToString());
+      }
       if (shape.rank() != 2) {
         return absl::InvalidArgumentError(
             "logits and labels must be either 2-dimensional, or broadcasted "
@@ -79,12 +84,15 @@ class CrossEntropyKernel final : public BackendKernel {
       return absl::InvalidArgumentError("logits must be 2-D, but got shape " +
                                         shape.ToString());
     }
-    if (labels.rank != 1 || labels.dim(0) != logits.dim(0)) {
+    if (labels.rank != 1) {
+      return absl::InvalidArgumentError("labels must be 1-D, but got shape " +
+                                        ShapeOf(labels).ToString());
+    }
+    if (labels.dim(0) != logits.dim(0)) {
       return absl::InvalidArgumentError(
-          "labels must be a vector with one element for each row of logits; "
-          "logits have shape " +
-          shape.ToString() + ", labels have shape " +
-          ShapeOf(labels).ToString());
+          "logits and labels must have the same first dimension, got logits "
+          "shape " +
+          shape.ToString() + " and labels shape " + ShapeOf(labels).ToString());
     }
     if (shape.dim(1) <= 0) {
       return absl::InvalidArgumentError(

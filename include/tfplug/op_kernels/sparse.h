@@ -20,21 +20,35 @@ class SparseToDenseKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand indices, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand values, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand rest, GetView(run, 3));
+    if (indices.rank > 2) {
+      return absl::InvalidArgumentError(
+          "sparse_indices should be a scalar, vector, or matrix, got shape " +
+          ShapeOf(indices).ToString());
+    }
     const int64_t n = indices.rank == 0 ? 1 : indices.dim(0);
     const int64_t depth = indices.rank < 2 ? 1 : indices.dim(1);
-    if (indices.rank > 2 || values.rank > 1 || rest.rank != 0 ||
-        depth != shape.rank() || (values.rank == 1 && values.dim(0) != n)) {
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Ints sizes,
+        run.GetVector(1, "output_shape must be rank 1, got shape "));
+    if (static_cast<int64_t>(sizes.size()) != depth) {
       return absl::InvalidArgumentError(
-          "sparse_indices must be a matrix of coordinates in " +
-          shape.ToString() +
-          ", sparse_values a vector of as many values or a "
-          "scalar, and default_value a scalar; not " +
-          ShapeOf(indices).ToString() + ", " + ShapeOf(values).ToString() +
-          ", " + ShapeOf(rest).ToString());
+          "output_shape has incorrect number of elements: " +
+          std::to_string(sizes.size()) +
+          " should be: " + std::to_string(depth));
     }
+    if (values.rank > 1 || (values.rank == 1 && values.dim(0) != n)) {
+      return absl::InvalidArgumentError(
+          "sparse_values has incorrect shape " + ShapeOf(values).ToString() +
+          ", should be [] or [" + std::to_string(n) + "]");
+    }
+    if (rest.rank != 0) {
+      return absl::InvalidArgumentError(
+          "default_value should be a scalar. Found: " +
+          ShapeOf(rest).ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, ToShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(rest, shape), y));
     if (n == 0 || y.num_elements() == 0) return absl::OkStatus();

@@ -20,7 +20,9 @@ class NumberedSegmentKernel final : public BackendKernel {
     return reduction_.Init(construction);
   }
   absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t segments, run.GetScalar(3));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t segments,
+        run.GetScalar(3, "num_segments should be a scalar, not shape "));
     TFPLUG_ASSIGN_OR_RETURN(const Operand ids, reduction_.Ids(run));
     return reduction_.Reduce(run, ids, segments);
   }
@@ -59,14 +61,14 @@ class SparseSegmentGradient {
     TFPLUG_ASSIGN_OR_RETURN(const Operand gradient, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand ids, GetView(run, 2));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t size, run.GetScalar(3));
-    if (gradient.rank < 1 || indices.rank != 1 || size < 0 ||
-        ShapeOf(indices) != ShapeOf(ids)) {
+    TFPLUG_RETURN_IF_ERROR(CheckIndices(indices, ids));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t size,
+        run.GetScalar(3, "output_dim0 should be a scalar. Found: "));
+    if (gradient.rank < 1 || size < 0) {
       return absl::InvalidArgumentError(
-          "grad must have rows, segment_ids and indices must be vectors of the "
-          "same size, and output_dim0 must not be negative: " +
-          ShapeOf(gradient).ToString() + ", " + ShapeOf(indices).ToString() +
-          ", " + ShapeOf(ids).ToString() + ", " + std::to_string(size));
+          "grad must have rows, and output_dim0 must not be negative: " +
+          ShapeOf(gradient).ToString() + ", " + std::to_string(size));
     }
     return size;
   }

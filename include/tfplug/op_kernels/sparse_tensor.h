@@ -243,7 +243,7 @@ class SparseSliceKernel final : public ReadThenHostKernel {
 class SparseSplitKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(parts_, construction.GetAttr<int64_t>("num_split"));
+    TFPLUG_ASSIGN_OR_RETURN(parts_, construction.GetAttr<int32_t>("num_split"));
     return absl::OkStatus();
   }
   bool IsInputOnHost(int i) const override { return i == 0 || i == 3; }
@@ -308,7 +308,7 @@ class SparseConcatKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("concat_dim"));
-    TFPLUG_ASSIGN_OR_RETURN(count_, construction.GetAttr<int64_t>("N"));
+    TFPLUG_ASSIGN_OR_RETURN(count_, construction.GetAttr<int32_t>("N"));
     return absl::OkStatus();
   }
   bool IsInputOnHost(int i) const override { return i >= 2 * count_; }

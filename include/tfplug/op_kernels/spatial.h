@@ -42,7 +42,7 @@ class BatchKernel final : public BackendKernel {
     to_batch_ = op.rfind("SpaceTo", 0) == 0;
     if (construction.HasAttr("block_size")) {
       TFPLUG_ASSIGN_OR_RETURN(block_size_,
-                              construction.GetAttr<int64_t>("block_size"));
+                              construction.GetAttr<int32_t>("block_size"));
     }
     return absl::OkStatus();
   }
@@ -53,10 +53,11 @@ class BatchKernel final : public BackendKernel {
     if (block_size_ == 0) {
       TFPLUG_ASSIGN_OR_RETURN(blocks, run.GetVector(1));
     } else if (x.rank != 4) {
-      return absl::InvalidArgumentError("input rank should be 4 instead of " +
+      return absl::InvalidArgumentError("Input rank should be: 4 instead of: " +
                                         std::to_string(x.rank));
     }
     const int at = block_size_ == 0 ? 2 : 1;
+    const std::string margins_name = to_batch_ ? "paddings" : "crops";
     TFPLUG_ASSIGN_OR_RETURN(const Tensor margin_tensor, run.GetInput(at));
     const Shape margin_shape = margin_tensor.shape();
     TFPLUG_ASSIGN_OR_RETURN(const Ints margins, run.GetInts(at));
@@ -68,20 +69,27 @@ class BatchKernel final : public BackendKernel {
           std::to_string(kMaxViewRank / 2 - 1) + " elements");
     }
     if (margin_shape != Shape{n, 2}) {
-      return absl::InvalidArgumentError(
-          "paddings and crops should have shape [" + std::to_string(n) +
-          ", 2], not " + margin_shape.ToString());
+      return absl::InvalidArgumentError(margins_name + " should have shape [" +
+                                        std::to_string(n) + ", 2] instead of " +
+                                        margin_shape.ToString());
     }
+    int64_t product = 1;
     for (int64_t block : blocks) {
+      if (__builtin_mul_overflow(product, block, &product)) {
+        return absl::InvalidArgumentError(
+            "Product of block sizes must be positive, got an overflow");
+      }
       if (block < 1) {
-        return absl::InvalidArgumentError("block_shape must be positive, not " +
-                                          std::to_string(block));
+        return absl::InvalidArgumentError(
+            "All values in block_shape must be positive, got value, " +
+            std::to_string(block));
       }
     }
     for (int64_t margin : margins) {
       if (margin < 0) {
         return absl::InvalidArgumentError(
-            "paddings and crops must be non-negative, not " +
+            (to_batch_ ? "Paddings" : "Crops") +
+            std::string(" must be non-negative, not ") +
             std::to_string(margin));
       }
     }
@@ -119,7 +127,13 @@ class BatchKernel final : public BackendKernel {
     int64_t batch = x.dim(0);
     for (size_t i = 0; i < blocks.size(); ++i) {
       const int64_t size = x.dim(static_cast<int>(i) + 1);
-      const int64_t padded = size + paddings[2 * i] + paddings[2 * i + 1];
+      int64_t padded;
+      if (__builtin_add_overflow(paddings[2 * i], paddings[2 * i + 1],
+                                 &padded) ||
+          __builtin_add_overflow(padded, size, &padded)) {
+        return absl::InvalidArgumentError("padded_shape[" + std::to_string(i) +
+                                          "] is no 64-bit integer");
+      }
       if (padded % blocks[i] != 0) {
         return absl::InvalidArgumentError("padded_shape[" + std::to_string(i) +
                                           "]=" + std::to_string(padded) +
@@ -127,7 +141,7 @@ class BatchKernel final : public BackendKernel {
                                           std::to_string(i) +
                                           "]=" + std::to_string(blocks[i]));
       }
-      batch *= blocks[i];
+      TFPLUG_ASSIGN_OR_RETURN(batch, MultiplySizes(batch, blocks[i]));
       from.push_back(size);
       to.push_back(padded / blocks[i]);
       placements.push_back({padded, paddings[2 * i], 1});
@@ -156,16 +170,22 @@ class BatchKernel final : public BackendKernel {
       if (batch % blocks[i] != 0) {
         return absl::InvalidArgumentError(
             "Input batch dimension (" + std::to_string(x.dim(0)) +
-            ") is not divisible by product of block sizes");
+            ") is not divisible by product of block sizes, of which one is " +
+            std::to_string(blocks[i]));
       }
       batch /= blocks[i];
-      const int64_t size = x.dim(static_cast<int>(i) + 1) * blocks[i];
-      const int64_t crop = crops[2 * i] + crops[2 * i + 1];
-      if (crop > size) {
-        return absl::InvalidArgumentError("cropped_shape[" + std::to_string(i) +
-                                          "]=" + std::to_string(size - crop) +
-                                          " must be non-negative");
+      TFPLUG_ASSIGN_OR_RETURN(
+          const int64_t size,
+          MultiplySizes(x.dim(static_cast<int>(i) + 1), blocks[i]));
+      // No difference of two sizes overflows.
+      const int64_t rest = size - crops[2 * i];
+      if (rest < 0 || crops[2 * i + 1] > rest) {
+        return absl::InvalidArgumentError(
+            "cropped_shape[" + std::to_string(i) + "]=" + std::to_string(size) +
+            " - " + std::to_string(crops[2 * i]) + " - " +
+            std::to_string(crops[2 * i + 1]) + " must be non-negative");
       }
+      const int64_t crop = crops[2 * i] + crops[2 * i + 1];
       is_cropped = is_cropped || crop > 0;
       whole.push_back(size);
       cropped.push_back(size - crop);
@@ -203,7 +223,13 @@ class DepthKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     to_depth_ = op == "SpaceToDepth";
     TFPLUG_ASSIGN_OR_RETURN(block_,
-                            construction.GetAttr<int64_t>("block_size"));
+                            construction.GetAttr<int32_t>("block_size"));
+    constexpr int64_t kLargest = 46340;  // its square is an int32
+    if (block_ < 2 || block_ > kLargest) {
+      return absl::InvalidArgumentError(
+          "Block size should be > 1 and <= " + std::to_string(kLargest) +
+          ", but was: " + std::to_string(block_));
+    }
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
     return absl::OkStatus();
   }
@@ -226,15 +252,15 @@ class DepthKernel final : public BackendKernel {
       }
       height /= block_;
       width /= block_;
-      depth *= area;
+      TFPLUG_ASSIGN_OR_RETURN(depth, MultiplySizes(depth, area));
     } else {
       if (depth % area != 0) {
         return absl::InvalidArgumentError(
             "Input depth dimension " + std::to_string(depth) +
             " should be divisible by: " + std::to_string(area));
       }
-      height *= block_;
-      width *= block_;
+      TFPLUG_ASSIGN_OR_RETURN(height, MultiplySizes(height, block_));
+      TFPLUG_ASSIGN_OR_RETURN(width, MultiplySizes(width, block_));
       depth /= area;
     }
     const Shape shape = channels_first_ ? Shape{x.dim(0), depth, height, width}

@@ -45,8 +45,9 @@ class WindowAttrs {
                               std::make_pair("ksize", &sizes_),
                               std::make_pair("ksizes", &sizes_)}) {
       if (!construction.HasAttr(name)) continue;
-      TFPLUG_ASSIGN_OR_RETURN(*list,
-                              construction.GetAttr<std::vector<int64_t>>(name));
+      TFPLUG_ASSIGN_OR_RETURN(const auto values,
+                              construction.GetAttr<std::vector<int32_t>>(name));
+      list->assign(values.begin(), values.end());
       const size_t rank = static_cast<size_t>(spatial) + 2;
       bool is_valid = list->size() == rank;
       for (int64_t value : *list) is_valid = is_valid && value > 0;

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops with arguments at the edges of what they accept, for test_edges.py: each row is a
+function of TensorFlow that returns tensors or fails."""
+
+import numpy as np
+
+
+def _complex(kind, *values):
+    import tensorflow as tf
+    return tf.constant([complex(x) for x in values], getattr(tf, kind))
+
+
+def sizes(tf, raw):
+    """Sizes and steps that depend on the type in which they are computed."""
+    def span(start, limit, delta, kind):
+        return tf.range(*(tf.constant(x, getattr(tf, kind)) for x in (start, limit, delta)))
+    rows = {f"range to {end} in {kind}": lambda end=end, kind=kind: span(
+        .1, end, .1, kind) for kind in ("float32", "float64")
+        for end in (.4, .7, 1.1, 1.3, 2.3, 3.1)}
+    rows |= {f"range of {kind}": lambda kind=kind: tf.size(span(.1, 1.1, .1, kind))
+             for kind in ("float16", "bfloat16")}
+    rows |= {
+        "range of NaN": lambda: span(float("nan"), 1, 1, "float32"),
+        "range to NaN": lambda: span(0, float("nan"), 1, "float32"),
+        "range to infinity": lambda: span(0, float("inf"), 1, "float32"),
+        "range of all int64": lambda: span(-2**63, 2**63 - 1, 2**62, "int64"),
+        "range of too many": lambda: span(-2**63, 2**63 - 1, 1, "int64"),
+        "range in the wrong direction": lambda: span(3, 1, 1, "int64"),
+        "range without a step": lambda: span(1, 3, 0, "int64"),
+        "linspace to infinity": lambda: raw.LinSpace(start=1., stop=np.inf, num=4),
+        "linspace from infinity": lambda: raw.LinSpace(start=-np.inf, stop=1., num=4),
+        "linspace of nothing": lambda: raw.LinSpace(start=0., stop=1., num=0),
+        "random integers of an empty range": lambda: tf.random.uniform(
+            [2], 5, 5, tf.int32, seed=1),
+        "no random integers of an empty range": lambda: tf.random.uniform(
+            [0], 5, 5, tf.int32, seed=1),
+        "no stateless integers of an empty range": lambda: tf.random.stateless_uniform(
+            [0], [1, 2], 5, 5, tf.int32),
+    }
+    return rows
+
+
+def products(tf, raw):
+    """Products of sizes that overflow, and attributes beyond 32 bits."""
+    def blocks(op, shape, block, edges):
+        name = "paddings" if op.startswith("Space") else "crops"
+        return getattr(raw, op)(input=tf.ones(shape), block_shape=tf.constant(
+            block, tf.int64), **{name: tf.constant(edges, tf.int64)})
+    return {
+        "DepthToSpace by 2^40": lambda: raw.DepthToSpace(
+            input=tf.ones([1, 1, 1, 4]), block_size=2**40),
+        "DepthToSpace by 2^31-1": lambda: raw.DepthToSpace(
+            input=tf.ones([1, 1, 1, 4]), block_size=2**31 - 1),
+        "SpaceToDepth by 2^40": lambda: raw.SpaceToDepth(
+            input=tf.ones([1, 2, 2, 4]), block_size=2**40),
+        "SpaceToBatch of 2^62": lambda: blocks("SpaceToBatchND", [4, 0, 4], [2**62], [[0, 0]]),
+        "SpaceToBatch of 2^80": lambda: blocks(
+            "SpaceToBatchND", [1, 0, 0, 4], [2**40, 2**40], [[0, 0], [0, 0]]),
+        "SpaceToBatch by 0": lambda: blocks("SpaceToBatchND", [1, 4, 4], [0], [[0, 0]]),
+        "BatchToSpace of 2^62": lambda: blocks("BatchToSpaceND", [3, 4, 4], [2**62], [[0, 0]]),
+        "BatchToSpace without crops": lambda: blocks(
+            "BatchToSpaceND", [4, 4, 4], [2], [[9, 0]]),
+        "ReverseSequence of 2^32+1": lambda: raw.ReverseSequence(
+            input=tf.ones([2, 3]), seq_lengths=[1, 2], seq_dim=2**32 + 1, batch_dim=0),
+        "StridedSlice of 2^32+1": lambda: raw.StridedSlice(
+            input=tf.ones([2, 3]), begin=[0], end=[1], strides=[1], begin_mask=2**32 + 1),
+        "Tile of ten dimensions": lambda: tf.tile(
+            tf.reshape(tf.range(8.), [1, 2, 1, 1, 2, 1, 1, 2, 1, 1])[..., :1],
+            [2, 1, 2, 2, 2, 2, 2, 3, 2, 2]),
+        "Tile of no elements": lambda: tf.tile(tf.ones([2, 3]), [0, 2]),
+        "DataFormatDimMap of a letter twice": lambda: raw.DataFormatDimMap(
+            x=tf.constant([0]), src_format="NHWC", dst_format="NHHC"),
+    }
+
+
+def numbers(tf, raw):
+    """Types and shapes that few kernels have."""
+    z = _complex("complex128", 1 + 1j, 2, 3 - 4j)
+    matrix = tf.constant([[2 + 1j, 1 + 0j], [0j, 1j]], tf.complex128)
+    right = tf.constant([[1 + 0j], [2j]], tf.complex128)
+    hermitian = tf.constant([[2 + 0j, 1j], [-1j, 3 + 0j]], tf.complex64)
+    small = tf.constant([1.5, 3.14, 1e9, -0.])
+    rows = {
+        "gather": lambda: tf.gather(z, [0, 2]),
+        "gather of columns": lambda: tf.gather(matrix, [1, 0], axis=1),
+        "gather_nd": lambda: tf.gather_nd(z, [[0], [2]]),
+        "one_hot": lambda: tf.one_hot([0, 1], 2, z[0], z[1]),
+        "cumsum": lambda: tf.cumsum(z, exclusive=True, reverse=True),
+        "solve": lambda: tf.linalg.solve(matrix, right),
+        "solve with the adjoint": lambda: tf.linalg.solve(matrix, right, adjoint=True),
+        "inverse": lambda: tf.linalg.inv(matrix),
+        "cholesky": lambda: tf.linalg.cholesky(hermitian),
+        "FFT of 4 points": lambda: tf.signal.fft(_complex("complex64", 1, 2, 3, 4 + 1j)),
+        "IFFT of 4 points": lambda: tf.signal.ifft(_complex("complex64", 1, 2, 3, 4 + 1j)),
+        "FFT of 96 points": lambda: tf.signal.rfft(tf.cos(tf.range(96.)))[:3],
+    }
+    rows |= {f"{a} times {b}": lambda a=a, b=b: raw.BatchMatMulV3(
+        x=tf.constant([[1, 2], [3, 4]], a), y=tf.constant([[100, 99], [98, 97]], b),
+        Tout=tf.int32, adj_y=True)
+        for a in ("int8", "uint8") for b in ("int8", "uint8")}
+    rows |= {f"cast by {kind}": lambda kind=kind: tf.cast(tf.cast(
+        small, getattr(tf.dtypes.experimental, kind)), tf.float32)
+             for kind in ("float8_e5m2", "float8_e4m3fn")}
+    rows |= {f"betainc of {a}": lambda a=a: raw.Betainc(**{
+        name: tf.constant(x) for name, x in zip("abx", a)}) for a in (
+            (1., 2., [.5, .25]), ([1., 2.], 2., .5), ([1., 2.], [2.], .5),
+            ([1., 2.], [2., 3.], .5))}
+    return rows
+
+
+def others(tf, raw):
+    """Ops that TensorFlow's own GPUs do not have."""
+    from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+    sparse = tf.sparse.from_dense([[1., 0, 2], [0, 3, 0]])
+    other = tf.sparse.from_dense([[1., 4, -2], [0, 0, 0]])
+    image = tf.reshape(tf.range(2 * 5 * 4 * 3.), [2, 5, 4, 3]) % 7
+    small = tf.reshape(tf.range(2 * 3 * 6 * 3.), [2, 3, 6, 3]) % 5
+    x = tf.constant([.1, .9, 1.7, 3.3, 9., 60.])
+    logits = tf.sin(tf.reshape(tf.range(6 * 2 * 4.), [6, 2, 4]))
+    cache = tf.reshape(tf.range(24.), [2, 3, 4])
+
+    def ctc(**attrs):
+        return raw.CTCLoss(inputs=logits, labels_indices=tf.constant(
+            [[0, 0], [0, 1], [1, 0], [1, 1]], tf.int64), labels_values=[0, 0, 2, 1],
+            sequence_length=[6, 4], **attrs)
+    ragged = tf.RaggedTensor.from_row_splits(tf.RaggedTensor.from_value_rowids(
+        tf.reshape(tf.range(12.), [6, 2]), [0, 0, 2, 3, 3, 3], nrows=4), [0, 1, 1, 4])
+    rows = {op: lambda op=op: getattr(raw, op)(x=x) for op in (
+        "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence")}
+    rows |= {
+        "sparse add": lambda: tf.sparse.to_dense(tf.sparse.add(sparse, other)),
+        "sparse add above a threshold": lambda: tf.sparse.add(
+            sparse, other, threshold=1.).values,
+        "sparse softmax": lambda: tf.sparse.softmax(sparse).values,
+        "sparse sum": lambda: tf.sparse.reduce_sum(sparse, 0),
+        "sparse sum of all": lambda: tf.sparse.reduce_sum(sparse, keepdims=True),
+        "sparse maximum": lambda: tf.sparse.reduce_max(other, 1),
+        "sparse sum, sparse": lambda: tf.sparse.reduce_sum(
+            sparse, 1, output_is_sparse=True).values,
+        "ragged to tensor": ragged.to_tensor,
+        "ragged to tensor of a shape": lambda: ragged.to_tensor(
+            [1., 2.], shape=[4, 2, None, 2]),
+        "ragged to tensor of a wrong shape": lambda: ragged.to_tensor(shape=[4, 2, None, 3]),
+        "ragged to tensor of a wrong default": lambda: ragged.to_tensor([1., 2., 3.]),
+        "binomial": lambda: tf.random.stateless_binomial(
+            [500, 5], [3, 4], [3., 0., 40., 1000., 9.], [.4, .5, .9, .3, 1.]),
+        "binomial without a batch": lambda: tf.random.stateless_binomial(
+            [3, 4], [3, 4], [3., 0., 40.], [.4, .5, .9]),
+        "update a slice": lambda: gen_xla_ops.xla_dynamic_update_slice(
+            input=cache, update=-tf.ones([1, 2, 4]), indices=[1, 0, 0]),
+        "update a slice beyond the end": lambda: gen_xla_ops.xla_dynamic_update_slice(
+            input=cache, update=-tf.ones([1, 2, 4]), indices=tf.constant([9, 2, -3], tf.int64)),
+        "update by too much": lambda: gen_xla_ops.xla_dynamic_update_slice(
+            input=cache, update=-tf.ones([3, 2, 4]), indices=[0, 0, 0]),
+        "slice beyond the end": lambda: gen_xla_ops.xla_dynamic_slice(
+            input=cache, start_indices=[1, 2, -3], size_indices=[1, 2, 4]),
+        "update rows": lambda: raw.InplaceUpdate(
+            x=cache + 0, i=[1, -1], v=tf.ones([2, 3, 4])),
+        "subtract rows": lambda: raw.InplaceSub(x=cache + 0, i=[-2], v=tf.ones([1, 3, 4])),
+        "CTC": ctc,
+        "CTC without merging": lambda: ctc(ctc_merge_repeated=False),
+        "CTC of collapsed labels": lambda: ctc(preprocess_collapse_repeated=True),
+    }
+    for kind in ("area", "bicubic"):
+        for size in ([5, 4], [3, 7], [9, 2]):
+            for aligned in (False, True):
+                rows[f"{kind} {size} {aligned}"] = (
+                    lambda kind=kind, size=size, aligned=aligned: getattr(
+                        raw, f"Resize{kind.title()}")(
+                            images=image, size=size, align_corners=aligned))
+    for kind in ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle",
+                 "keyscubic", "mitchellcubic"):
+        for antialias in (False, True):
+            arguments = {"scale": [.7, 1.6], "translation": [.4, -.3],
+                         "kernel_type": kind, "antialias": antialias}
+            rows[f"{kind} {antialias}"] = lambda arguments=arguments: raw.ScaleAndTranslate(
+                images=image, size=[3, 6], **arguments)
+            rows[f"{kind} {antialias} gradient"] = (
+                lambda arguments=arguments: raw.ScaleAndTranslateGrad(
+                    grads=small, original_image=image, **arguments))
+    rows |= {f"bicubic gradient {half}": lambda half=half: raw.ResizeBicubicGrad(
+        grads=small, original_image=image, half_pixel_centers=half) for half in (False, True)}
+    return rows
+
+
+def memory(tf, raw):
+    """Outputs that no memory holds."""
+    del raw
+    return {"fill 10^12 empty rows": lambda: tf.sparse.fill_empty_rows(
+        tf.SparseTensor([[0, 0]], [1.], [10**12, 1]), 0.)[0].values}
+
+
+GROUPS = {group.__name__: group for group in (sizes, products, numbers, others, memory)}
