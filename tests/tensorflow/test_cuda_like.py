@@ -13,6 +13,7 @@ import numpy as np
 import nvrtc_sweep
 import pytest
 from test_backend import MODELS, train
+from test_like_gpus import use_in_child
 
 BUILD = pathlib.Path(os.environ.get("TFPLUG_BUILD") or harness.ROOT / "build/gcc")
 FOLDER = BUILD.resolve() / "examples/cuda_like"
@@ -38,6 +39,11 @@ def test_keras_trains_as_on_the_cpu(name, environment):
     assert cpu.ok, cpu
     for here, there in zip(device.value, cpu.value, strict=True):
         np.testing.assert_allclose(here, there, rtol=2e-3, atol=2e-3)
+
+
+def test_a_child_forked_before_the_first_use_has_devices():
+    result = run(use_in_child, "CUDA_LIKE")
+    assert result.ok and result.value[1:] == ["[2. 3.]", 2.0], result
 
 
 def other_plugins(paths):

@@ -8,6 +8,7 @@ import numpy as np
 import opencl_cases as cases
 import pytest
 from test_devices import use_after_fork
+from test_like_gpus import use_in_child
 
 PLUGIN = harness.plugin_path().parents[1] / "opencl/libtfplug_opencl.so"
 pytestmark = pytest.mark.skipif(
@@ -48,6 +49,10 @@ def test_out_of_memory():
 
 def test_reductions_of_empty_tensors():
     assert run(cases.reduce_empty) == [False, [0.0, 0.0], [[0.0, 0.0]]]
+
+
+def test_a_child_forked_before_the_first_use_has_devices():
+    assert run(use_in_child, "OPENCL")[1:] == ["[2. 3.]", 2.0]
 
 
 def test_use_after_fork_is_an_error():

@@ -91,8 +91,12 @@ def run_file(server, suite, place, file):
                     results[test], running, new = (outcome, text), None, new + 1
             if status == 0:
                 return results
-            how = (f"crashed: {signal.Signals(-status).name}" if status < 0 else
-                   f"exited with {status}")
+            if -status in (signal.SIGALRM, signal.SIGKILL):
+                how = "took too long"
+            elif status < 0:
+                how = f"crashed: {signal.Signals(-status).name}"
+            else:
+                how = f"exited with {status}"
             if running is None:  # outside of a test
                 results[file] = (FAILED, how)
                 return results
