@@ -67,7 +67,7 @@ absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
       if (!absl::IsUnimplemented(status)) return status;
     }
   }
-  return Compiled::MatMul(stream, launcher, a, b, c);
+  return CompiledBackend::MatMul(stream, launcher, a, b, c);
 }
 
 // A generated kernel applies the expression before it stores the product.
@@ -86,8 +86,8 @@ absl::Status Backend::MatMulMap(Stream& stream, tfplug::Launcher& launcher,
     return tfplug::Backend<Stream>::MatMulMap(stream, launcher, a, b,
                                               expression, inputs, outputs);
   }
-  return Compiled::MatMulMap(stream, launcher, a, b, expression, inputs,
-                             outputs);
+  return CompiledBackend::MatMulMap(stream, launcher, a, b, expression, inputs,
+                                    outputs);
 }
 
 }  // namespace cuda_like

@@ -69,7 +69,7 @@ def parse_class(text, name):
     match = re.search(rf"((?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class {name}\b",
                       text, re.M)
     end = text.index("\n};", match.end())
-    hooks, comment, declaration = {}, "", ""
+    hooks, comment, declaration, comment_goes_on = {}, "", "", False
     for line in text[match.end():end].splitlines():
         stripped = line.strip()
         if not stripped:

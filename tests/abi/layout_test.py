@@ -111,7 +111,7 @@ class LayoutTest:
             if (self.include / "tensorflow/c" / header).exists():
                 add(f'#include "tensorflow/c/{header}"')
         # Our headers define constants with the names of the size macros.
-        for macro, raws in self.model.macros.items():
+        for macro in self.model.macros:
             if macro.startswith("GO_") or not self.macro_value(macro):
                 continue
             add(f"constexpr auto wheel_{macro} = {macro};\n#undef {macro}")
@@ -198,7 +198,6 @@ class LayoutTest:
     def function(self, name, declared, newest):
         if declared is None:
             return
-        spelled = declared.spell()
         if newest and declared.canonical() == newest.canonical():
             self.check("std::is_same_v<decltype(tfplug::capi::Functions::"
                        f"{name}), ours<decltype(::{name})>*>",

@@ -190,7 +190,7 @@ TEST_CASE("arithmetic and comparisons with a value or a row") {
 }
 
 TEST_CASE("erf of small numbers, also denormal ones") {
-  const Floats x = {8.816207631e-39f, -8.816207631e-39f, 1e-42f, 3e-37f,
+  const Floats x = {8.816207631e-39f, -8.816207631e-39f, 1e-42f,  3e-37f,
                     1e-20f,           9.99e-5f,          1.01e-4f};
   ForEachLevel([&](const SimdCode& code) {
     Floats y(x.size());

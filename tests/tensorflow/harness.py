@@ -171,7 +171,7 @@ def _serve():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     installed_plugins.hide()  # a device cannot be registered twice
-    import tensorflow  # pylint: disable=import-outside-toplevel,unused-import
+    import tensorflow  # noqa: F401
     for line in sys.stdin:
         folder, environment = json.loads(line)
         child = os.fork()

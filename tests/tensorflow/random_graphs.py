@@ -12,7 +12,6 @@ To run 200 graphs with and without fusion from the shell (about three minutes):
         python tests/tensorflow/random_graphs.py 200
 """
 
-import os
 import pathlib
 import sys
 

@@ -5,7 +5,6 @@ the devices of two plug-ins whose settings for its rewriters differ
 devices, and foreign_optimizer.c, which turns off two rewriters on the CPU and does not
 use tfplug."""
 
-import pathlib
 import shutil
 
 import harness

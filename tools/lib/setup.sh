@@ -365,22 +365,25 @@ make_venv() {
   TFPLUG_VENV=$CACHE/venv-${version:-newest}-$("$python" -c \
     'import sys; print("py%d.%d" % sys.version_info[:2])')
   export TFPLUG_VENV
-  local stamp=$TFPLUG_VENV/requirements state
-  state="${want[*]} $(sha256sum <"$LOCK")"
-  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ] &&
-    "$TFPLUG_VENV/bin/python" -c ''; then
-    return
+  # The files name what is installed. The tools do not depend on TensorFlow: a change
+  # of the lock leaves it alone.
+  local stamp=$TFPLUG_VENV/requirements tools=$TFPLUG_VENV/tools locked
+  locked=$(sha256sum <"$LOCK")
+  if ! grep -qsF "${want[*]} " "$stamp" || ! "$TFPLUG_VENV/bin/python" -c ''; then
+    rm -f "$stamp" "$tools"
+    quietly "creating $TFPLUG_VENV" "$python" -m venv --clear "$TFPLUG_VENV" ||
+      die "The virtual environment could not be created."
+    quietly "pip install ${want[*]}" pip_install "${want[@]}" ||
+      die "pip could not install TensorFlow ${version}. Is there a network, and a" \
+        "wheel for $("$python" --version)? TFPLUG_PYTHON names another Python."
+    echo "${want[*]} " >"$stamp"
   fi
-  rm -f "$stamp"
-  quietly "creating $TFPLUG_VENV" "$python" -m venv --clear "$TFPLUG_VENV" ||
-    die "The virtual environment could not be created."
-  quietly "pip install ${want[*]}" pip_install "${want[@]}" ||
-    die "pip could not install TensorFlow ${version}. Is there a network, and a" \
-      "wheel for $("$python" --version)? TFPLUG_PYTHON names another Python."
-  quietly "pip install of the tools in ${LOCK#"$TFPLUG_ROOT"/}" \
-    pip_install --require-hashes --no-deps -r "$LOCK" ||
-    die "pip could not install the locked packages in $LOCK. Is there a network?"
-  echo "$state" >"$stamp"
+  if [ "$(cat "$tools" 2>/dev/null)" != "$locked" ]; then
+    quietly "pip install of the tools in ${LOCK#"$TFPLUG_ROOT"/}" \
+      pip_install --require-hashes --no-deps -r "$LOCK" ||
+      die "pip could not install the locked packages in $LOCK. Is there a network?"
+    echo "$locked" >"$tools"
+  fi
 }
 
 # make_locked_venv NAME LOCK: creates the virtual environment $LOCKED_VENV, which

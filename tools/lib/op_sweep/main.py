@@ -101,7 +101,7 @@ def serve(pipe, options):
     except Exception as error:  # pylint: disable=broad-except
         pipe.send(("answer", f"{type(error).__name__}: {error}"))
         return
-    from op_sweep import fused, hostile, judge, plan, table  # pylint: disable=unused-import
+    from op_sweep import fused, hostile, judge, plan, table  # noqa: F401
     place = f"/job:localhost/replica:0/task:0/device:{device}:0"
     while True:
         try:
