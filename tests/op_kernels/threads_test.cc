@@ -8,9 +8,9 @@
 
 #include "fixture.h"
 #include "queue_device.h"
+#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/read_then_host_kernel.h"
-#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/register.h"
 #include "tfplug/primitives/reference_backend.h"
 
@@ -105,7 +105,8 @@ absl::Status RunOp(tfplug::Fixture<Platform>& fixture, const char* op,
 
 #if defined(__cpp_exceptions)
 
-TEST_CASE("an exception on another thread fails the op, and the next one runs") {
+TEST_CASE(
+    "an exception on another thread fails the op, and the next one runs") {
   tfplug::Fixture<Platform> fixture;
   tfplug::testing::KernelRegistry::Get().Refill(&TF_InitKernel);
   const std::pair<const char*, float> ops[] = {

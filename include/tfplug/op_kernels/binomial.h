@@ -12,8 +12,8 @@
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
-#include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/philox.h"
+#include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
