@@ -183,6 +183,56 @@ def others(tf, raw):
     return rows
 
 
+def messages(tf, raw):
+    """Mistakes of which TensorFlow's own messages are well known."""
+    ones = tf.ones([2, 3])
+    return {
+        "Pad by less than nothing": lambda: raw.Pad(input=ones, paddings=[[-1, 0], [0, 0]]),
+        "Pad of another rank": lambda: raw.Pad(input=ones, paddings=[[0, 1]]),
+        "Pad in three columns": lambda: raw.Pad(input=ones, paddings=[[0, 1, 2], [0, 0, 0]]),
+        "MirrorPad by too much": lambda: raw.MirrorPad(
+            input=ones, paddings=[[2, 0], [0, 0]], mode="REFLECT"),
+        "MirrorPad by too much, with the edge": lambda: raw.MirrorPad(
+            input=ones, paddings=[[3, 0], [0, 0]], mode="SYMMETRIC"),
+        "Split unevenly": lambda: raw.Split(axis=1, value=ones, num_split=2),
+        "Split beyond the rank": lambda: raw.Split(axis=2, value=ones, num_split=1),
+        "SplitV in other sizes": lambda: raw.SplitV(
+            value=ones, size_splits=[1, 1], axis=1, num_split=2),
+        "SplitV in two unknown sizes": lambda: raw.SplitV(
+            value=ones, size_splits=[-1, -1], axis=1, num_split=2),
+        "SplitV in a negative size": lambda: raw.SplitV(
+            value=ones, size_splits=[5, -2], axis=1, num_split=2),
+        "ScatterNd of other updates": lambda: raw.ScatterNd(
+            indices=[[0], [1]], updates=tf.ones([3, 3]), shape=[2, 3]),
+        "ScatterNd of other slices": lambda: raw.ScatterNd(
+            indices=[[0], [1]], updates=tf.ones([2, 4]), shape=[2, 3]),
+        "ScatterNd into nothing": lambda: raw.ScatterNd(
+            indices=[[0]], updates=tf.ones([1, 0]), shape=[2, 0]),
+        "TensorScatterAdd of other updates": lambda: raw.TensorScatterAdd(
+            tensor=ones, indices=[[0], [1]], updates=tf.ones([3, 3])),
+        "TensorScatterUpdate of other slices": lambda: raw.TensorScatterUpdate(
+            tensor=ones, indices=[[0], [1]], updates=tf.ones([2, 4])),
+        "Bincount of a negative size": lambda: raw.Bincount(
+            arr=[1, 2], size=-1, weights=tf.zeros([0])),
+        "Bincount of other weights": lambda: raw.DenseBincount(
+            input=[1, 2], size=3, weights=tf.ones([3])),
+        "Bincount of rank 3": lambda: raw.DenseBincount(
+            input=[[[1]]], size=3, weights=tf.zeros([0])),
+        "SparseToDense of rank 3": lambda: raw.SparseToDense(
+            sparse_indices=[[[0]]], output_shape=[2], sparse_values=1., default_value=0.),
+        "SparseToDense of another shape": lambda: raw.SparseToDense(
+            sparse_indices=[[0, 1]], output_shape=[2], sparse_values=1., default_value=0.),
+        "SparseToDense of other values": lambda: raw.SparseToDense(
+            sparse_indices=[0, 1], output_shape=[2], sparse_values=[1.], default_value=0.),
+        "SparseToDense of two defaults": lambda: raw.SparseToDense(
+            sparse_indices=[0], output_shape=[2], sparse_values=1., default_value=[0., 1.]),
+        "Concat of scalars": lambda: raw.ConcatV2(values=[1., 2.], axis=0),
+        "MatMul of other sizes": lambda: raw.MatMul(a=ones, b=ones),
+        "OneHot of a negative depth": lambda: raw.OneHot(
+            indices=[0], depth=-1, on_value=1., off_value=0.),
+    }
+
+
 def memory(tf, raw):
     """Outputs that no memory holds."""
     del raw
@@ -190,4 +240,5 @@ def memory(tf, raw):
         tf.SparseTensor([[0, 0]], [1.], [10**12, 1]), 0.)[0].values}
 
 
-GROUPS = {group.__name__: group for group in (sizes, products, numbers, others, memory)}
+GROUPS = {group.__name__: group for group in (
+    sizes, products, numbers, others, messages, memory)}

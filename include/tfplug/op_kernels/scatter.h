@@ -93,13 +93,22 @@ class ScatterNdKernel : public BackendKernel {
                         ShapeOf(indices).ToString() +
                         ", updates shape:" + ShapeOf(updates).ToString());
     }
-    bool inner_fits =
-        depth <= shape.rank() && updates.rank - outer == shape.rank() - depth;
+    const int inner = updates.rank - outer;
+    const bool has_rank = inner == shape.rank() - depth;
+    bool inner_fits = depth <= shape.rank() && has_rank;
     for (int d = outer; inner_fits && d < updates.rank; ++d) {
       inner_fits =
           updates.dim(d) == shape.dim(static_cast<int>(depth) + d - outer);
     }
     if (inner_fits) return static_cast<int>(depth);
+    if (!is_new_ && has_rank) {
+      const std::string dims =
+          "inner " + std::to_string(inner) + " dimensions ";
+      return absl::InvalidArgumentError(
+          "The " + dims + "of output.shape=" + shape.ToString() +
+          " must match the " + dims +
+          "of updates.shape=" + ShapeOf(updates).ToString());
+    }
     return absl::InvalidArgumentError(
         is_new_ ? "Dimensions [" + std::to_string(depth) + "," +
                       std::to_string(shape.rank()) +

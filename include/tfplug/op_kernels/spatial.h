@@ -181,9 +181,11 @@ class BatchKernel final : public BackendKernel {
       const int64_t rest = size - crops[2 * i];
       if (rest < 0 || crops[2 * i + 1] > rest) {
         return absl::InvalidArgumentError(
-            "cropped_shape[" + std::to_string(i) + "]=" + std::to_string(size) +
-            " - " + std::to_string(crops[2 * i]) + " - " +
-            std::to_string(crops[2 * i + 1]) + " must be non-negative");
+            "cropped_shape[" + std::to_string(i) + "]=" +
+            std::to_string(
+                static_cast<int64_t>(static_cast<uint64_t>(rest) -
+                                     static_cast<uint64_t>(crops[2 * i + 1]))) +
+            " must be non-negative");
       }
       const int64_t crop = crops[2 * i] + crops[2 * i + 1];
       is_cropped = is_cropped || crop > 0;
