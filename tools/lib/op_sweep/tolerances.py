@@ -133,7 +133,8 @@ EXPLAINED = [
      "TensorFlow's CPU accepts filters without outputs in 2D only"),
     (r"_Fused(MatMul|Conv2D|DepthwiseConv2dNative)", r"must be a vector of \d+ elements|"
      r"must have the same depth", "TensorFlow's CPU does not check the size of the bias"),
-    (r"ScatterNdNonAliasingAdd|ResourceScatter.*", r"updates must have shape|dimensions of (indices and update|output.shape)\b.* must match",
+    (r"ScatterNdNonAliasingAdd|ResourceScatter.*", r"updates must have shape|"
+     r"dimensions of (indices and update|output.shape)\b.* must match",
      "TensorFlow's CPU compares the number of updates at most"),
     (r"ResizeBilinearGrad", r"with pixels and channels",
      "TensorFlow's CPU accepts an image without elements"),
