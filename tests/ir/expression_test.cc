@@ -116,6 +116,17 @@ TEST_CASE("malformed texts are errors") {
   }
 }
 
+TEST_CASE("texts of instructions that no builder makes are errors") {
+  for (const char* text :
+       {"float;input:float 0 3;0:float",
+        "float;input:float 0;neg:float 0 7;1:float", "constant:half 0;0:half",
+        "constant:bool 2;0:bool"}) {
+    CAPTURE(text);
+    const auto parsed = tfplug::ParseExpression(text);
+    CHECK(parsed.status().code() == absl::StatusCode::kInvalidArgument);
+  }
+}
+
 TEST_CASE("equal instructions are one") {
   const auto square = MakeExpression({kFloat}, {kFloat},
                                      [](Value x) { return (x + 1) * (x + 1); });

@@ -74,7 +74,9 @@ TEST_CASE("a product is the second input of the op after it") {
   const std::string expected = f.Result("out");
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMatMulOp));
-  CHECK(f.Steps("last/fused/matmul") == "Sub:float 1 0; Mul:float 2 0");
+  CHECK(f.ExpressionOf("last/fused/matmul") ==
+        "float float;input:float 1;input:float 0;sub:float 0 1;mul:float 2 1;"
+        "3:float");
   CHECK(f.Result("out") == expected);
 }
 

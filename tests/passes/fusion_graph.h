@@ -166,10 +166,8 @@ struct Fusion {
     }
     return absl::StrJoin(ops, " ");
   }
-  std::string Steps(const std::string& node) {
-    return absl::StrJoin(
-        graph.FindNode(node).GetAttr<std::vector<std::string>>("steps").value(),
-        "; ");
+  std::string ExpressionOf(const std::string& node) {
+    return graph.FindNode(node).GetAttr<std::string>("expression").value();
   }
 
   // Computes a node's output, and what it depends on.
@@ -221,17 +219,19 @@ struct Fusion {
       types = node.GetAttr<std::vector<DataType>>(attr).value();
       description.attrs[attr] = types;
     }
-    for (const char* attr : {"steps", "after_steps"}) {
+    for (const char* attr : {"expression", "after_expression"}) {
       if (!node.HasAttr(attr)) continue;
-      description.attrs[attr] =
-          node.GetAttr<std::vector<std::string>>(attr).value();
+      description.attrs[attr] = node.GetAttr<std::string>(attr).value();
     }
-    for (const char* attr : {"results", "after_results"}) {
+    for (const char* attr : {"checks", "after_checks"}) {
       if (!node.HasAttr(attr)) continue;
       description.attrs[attr] =
           node.GetAttr<std::vector<int64_t>>(attr).value();
     }
     if (!node.HasAttr("Tout")) types = {OutputType(node)};
+    if (node.HasAttr("N")) {
+      description.attrs["N"] = node.GetAttr<int64_t>("N").value();
+    }
     if (node.HasAttr("alpha")) {
       description.attrs["alpha"] = node.GetAttr<float>("alpha").value();
     }

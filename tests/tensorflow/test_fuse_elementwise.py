@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 REFERENCE = str(harness.small_plugin_path("reference_device"))
-FUSED = "TfplugFusedMapV1"
-REDUCED = "TfplugFusedReduceV2"
-PRODUCT = "TfplugFusedMatMulV1"
+FUSED = "TfplugFusedMapV2"
+REDUCED = "TfplugFusedReduceV3"
+PRODUCT = "TfplugFusedMatMulV2"
 # Ops without a launch.
 BOOKKEEPING = {
     "_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp",

@@ -36,7 +36,7 @@ def test_it_finds_planted_mistakes():
     assert "overwrites x" in found["Square"]["input"]["difference"]
     assert "want InvalidArgumentError" in found["ReluGrad"]["error"]["difference"]
     assert "shape" in found["Maximum"]
-    assert "ran" in found["TfplugFusedMapV1"]["fusion"]["difference"]
+    assert "ran" in found["TfplugFusedMapV2"]["fusion"]["difference"]
     assert "Neg" not in found
     assert not report["not_reached"] and not report["no_valid_arguments"]
     # The command in the report repeats the mismatch, with the same arguments.
@@ -62,7 +62,7 @@ def test_the_reference_device_agrees_with_the_cpu():
 
 def test_fused_ops_have_the_results_of_single_ops():
     status, report = _sweep("reference_device", "--cases", "8", "--seconds", "600", "--op",
-                            "TfplugFusedMapV1,TfplugFusedReduceV2,TfplugFusedMatMulV1")
+                            "TfplugFusedMapV2,TfplugFusedReduceV3,TfplugFusedMatMulV2")
     assert status == 0, json.dumps(report["mismatches"], indent=1)
     assert report["ops"] == 3 and report["statuses"] == {"ok": report["cases"]}
     assert report["cases"] == 8 * (4 + 2 * 12)  # types of MatMul, and of the others

@@ -239,11 +239,14 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
       return fail("uses a value that does not precede it");
     }
   }
-  if (in.opcode == Opcode::kConstant || in.opcode == Opcode::kCast) {
-    return absl::OkStatus();
-  }
+  if (in.opcode == Opcode::kCast) return absl::OkStatus();
   if (in.type != ComputeType(in.type)) {
     return fail("computes in a type that is only stored");
+  }
+  if (in.opcode == Opcode::kConstant) {
+    return in.type == DataType::kBool && in.bits > 1
+               ? fail("is a bool other than 0 and 1")
+               : absl::OkStatus();
   }
   // The type in which it computes, which for comparisons is not the result's.
   const int first = in.opcode == Opcode::kSelect ? 1 : 0;

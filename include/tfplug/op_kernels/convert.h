@@ -113,6 +113,12 @@ class SelectKernel final : public BackendKernel {
   }
 };
 
+inline Value AddAll(const std::vector<Value>& x) {
+  Value sum = x[0];
+  for (size_t i = 1; i < x.size(); ++i) sum = sum + x[i];
+  return sum;
+}
+
 // AddN: the sum of any number of tensors of one shape.
 class AddNKernel final : public BackendKernel {
  public:
@@ -122,9 +128,9 @@ class AddNKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const int64_t n,
                             construction.GetAttr<int32_t>("N"));
     ExpressionBuilder builder;
-    Value sum = builder.Input(type);
-    for (int64_t i = 1; i < n; ++i) sum = sum + builder.Input(type);
-    builder.Output(sum, type);
+    std::vector<Value> x;
+    for (int64_t i = 0; i < n; ++i) x.push_back(builder.Input(type));
+    builder.Output(AddAll(x), type);
     TFPLUG_ASSIGN_OR_RETURN(sum_, std::move(builder).Build());
     return absl::OkStatus();
   }
@@ -357,14 +363,24 @@ inline void ConvertOps(const Registrar& registrar) {
     registrar.Add<CastKernel>(KernelDef("Cast").TypeConstraint("SrcT", {from}),
                               "DstT", kAllTypes);
   }
-  registrar.AddFusable({"Cast", kAllTypes, "DstT", nullptr, false, false});
-  registrar.AddFusable({"Select", kAllTypes, "T", nullptr, true, false});
+  constexpr uint64_t kAddN = kNumberTypes & ~kInt32Type;
+  // A cast only converts to the type of the output.
   registrar.AddFusable(
-      {"AddN", kNumberTypes & ~kInt32Type, "T", nullptr, false, false});
+      {{"Cast", kAllTypes, [](Value x) { return x; }}, kAllTypes, "DstT"});
+  registrar.AddFusable(
+      {{"Select", kAllTypes,
+        [](Value c, Value x, Value y) { return Select(c, x, y); }, nullptr,
+        Shapes::kEqual},
+       kAllTypes,
+       "T",
+       /*gives_bool=*/false,
+       /*needs_equal_shapes=*/true});
+  registrar.AddFusable(
+      {{"AddN", kAddN, AddAll, nullptr, Shapes::kEqual}, kAddN, "T"});
   registrar.Add<FillKernel>(KernelDef("Fill").HostMemory("dims"), "T",
                             kCopiedTypes & ~kInt32Type);
   registrar.Add<SelectKernel>(KernelDef("Select"), "T", kMovedTypes);
-  registrar.Add<AddNKernel>(KernelDef("AddN"), "T", kNumberTypes & ~kInt32Type);
+  registrar.Add<AddNKernel>(KernelDef("AddN"), "T", kAddN);
   registrar.Add<RangeKernel>(
       KernelDef("Range").HostMemory("start").HostMemory("limit").HostMemory(
           "delta"),

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/ir/value.h"
+#include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/op_kernels/op_run.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -20,57 +20,6 @@
 
 namespace tfplug {
 
-// A function of up to four Values, and of the op's float attribute if it ends
-// in a double.
-class Formula {
- public:
-  template <class F>
-  Formula(F f) {
-    constexpr bool kTakes[] = {
-        std::is_invocable_v<F, Value>, std::is_invocable_v<F, Value, Value>,
-        std::is_invocable_v<F, Value, Value, Value>,
-        std::is_invocable_v<F, Value, Value, Value, Value>};
-    if constexpr (kTakes[0]) {
-      one_ = f;
-    } else if constexpr (kTakes[1]) {
-      two_ = f;
-    } else if constexpr (kTakes[2]) {
-      three_ = f;
-    } else if constexpr (kTakes[3]) {
-      four_ = f;
-    } else if constexpr (std::is_invocable_v<F, Value, double>) {
-      one_and_attr_ = f;
-    } else {
-      two_and_attr_ = f;
-    }
-  }
-
-  int arity() const {
-    return one_ || one_and_attr_   ? 1
-           : two_ || two_and_attr_ ? 2
-           : three_                ? 3
-                                   : 4;
-  }
-  bool takes_attr() const { return one_and_attr_ || two_and_attr_; }
-
-  Value operator()(const std::vector<Value>& x, double attr) const {
-    if (one_) return one_(x[0]);
-    if (two_) return two_(x[0], x[1]);
-    if (three_) return three_(x[0], x[1], x[2]);
-    if (four_) return four_(x[0], x[1], x[2], x[3]);
-    return one_and_attr_ ? one_and_attr_(x[0], attr)
-                         : two_and_attr_(x[0], x[1], attr);
-  }
-
- private:
-  Value (*one_)(Value) = nullptr;
-  Value (*two_)(Value, Value) = nullptr;
-  Value (*three_)(Value, Value, Value) = nullptr;
-  Value (*four_)(Value, Value, Value, Value) = nullptr;
-  Value (*one_and_attr_)(Value, double) = nullptr;
-  Value (*two_and_attr_)(Value, Value, double) = nullptr;
-};
-
 namespace op_kernels_internal {
 template <class O, class = void>
 inline constexpr bool kHasTypesOfT = false;
@@ -78,26 +27,6 @@ template <class O>
 inline constexpr bool kHasTypesOfT<O, std::void_t<typename O::TypesOf_T>> =
     true;
 }  // namespace op_kernels_internal
-
-// The shapes that the inputs of an element-wise op may have.
-enum class Shapes {
-  kBroadcast,  // NumPy's rules
-  kEqual,
-  kEqualSizes,      // as many elements; the output has the shape of input 0
-  kEqualOrScalars,  // that of input 0, or scalars
-};
-
-// An op that computes each element of output 0 from the inputs' elements at the
-// same index, after broadcasting.
-struct ElementwiseOp {
-  const char* name;
-  // The types that TensorFlow's registry allows as attribute T; 0 if the op has
-  // no such attribute and all tensors are bool.
-  uint64_t types;
-  Formula formula;
-  const char* attr;  // the float attribute of the formula
-  Shapes shapes;
-};
 
 // Returns the row of the table for the typed op O, such as ops::Relu:
 //
@@ -307,14 +236,13 @@ inline void AddElementwiseOps(const Registrar& registrar,
     op_kernels_internal::ElementwiseTable().push_back(op);
     if (op.types == 0) {
       registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name));
-      registrar.AddFusable({op.name, kernel::SetOf(DataType::kBool), nullptr,
-                            nullptr, false, true});
+      registrar.AddFusable(
+          {op, kernel::SetOf(DataType::kBool), nullptr, /*gives_bool=*/true});
       continue;
     }
     uint64_t types = op.types & kAllTypes;
     if (HasHostKernel(op.name)) types &= ~kInt32Type;
-    registrar.AddFusable({op.name, types, "T", op.attr, false,
-                          op_kernels_internal::GivesBool(op)});
+    registrar.AddFusable({op, types, "T", op_kernels_internal::GivesBool(op)});
     registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name),
                                                           "T", types);
   }

@@ -11,9 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tfplug/ir/compose.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/op_kernels/elementwise.h"
-#include "tfplug/op_kernels/internal/fused_program.h"
+#include "tfplug/op_kernels/internal/fused_attrs.h"
 #include "tfplug/op_kernels/internal/fused_shapes.h"
 #include "tfplug/op_kernels/op_run.h"
 
@@ -26,11 +27,11 @@ namespace tfplug::op_kernels_internal {
 class FusedMapKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const FusedMap map, ReadFusedMap(construction));
-    TFPLUG_RETURN_IF_ERROR(SetUp(construction, map));
+    TFPLUG_RETURN_IF_ERROR(SetUp(construction, kFusedMapAttrs, {}));
+    const std::vector<DataType>& inputs = expression_.inputs();
     for (size_t k = 0; k < candidates_.size(); ++k) {
-      for (size_t i = 0; i < map.inputs.size(); ++i) {
-        if (map.inputs[i] == together_.expression.outputs()[k].type) {
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == expression_.outputs()[k].type) {
           candidates_[k].push_back(static_cast<int>(i));
         }
       }
@@ -54,36 +55,27 @@ class FusedMapKernel : public BackendKernel {
  protected:
   using Views = absl::InlinedVector<Operand, 8>;
 
-  absl::Status SetUp(KernelConstruction& construction, const FusedMap& map) {
-    TFPLUG_ASSIGN_OR_RETURN(together_, FusedProgram::Make(map, map.results));
+  // Reads the cluster, whose first input may be none of the op's, but have the
+  // type `first`.
+  absl::Status SetUp(KernelConstruction& construction,
+                     const FusedMapAttrs& names, std::vector<DataType> first) {
     TFPLUG_ASSIGN_OR_RETURN(
-        const auto output_types,
-        construction.GetAttr<std::vector<DataType>>("Tout"));
-    std::vector<DataType> computed;
-    for (const Expression::Output& output : together_.expression.outputs()) {
-      computed.push_back(output.type);
+        const auto types, construction.GetAttr<std::vector<DataType>>("Tout"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        ClusterAttrs cluster,
+        ClusterAttrs::Read(construction, names, std::move(first), types));
+    expression_ = std::move(cluster.expression);
+    shapes_ = std::move(cluster.shapes);
+    candidates_.resize(types.size());
+    if (types.size() == 1) return absl::OkStatus();
+    for (const Expression::Output& output : expression_.outputs()) {
+      TFPLUG_ASSIGN_OR_RETURN(ir::OutputExpression one,
+                              ir::ExpressionOf(output, expression_));
+      apart_.push_back(std::move(one));
     }
-    if (output_types != computed) {
-      return absl::InvalidArgumentError(
-          "the attribute Tout of the fused op differs from the types of its "
-          "results");
-    }
-    if (map.results.size() > 1) {
-      for (int result : map.results) {
-        TFPLUG_ASSIGN_OR_RETURN(FusedProgram one,
-                                FusedProgram::Make(map, {result}));
-        apart_.push_back(std::move(one));
-      }
-    }
-    shapes_ = FusedShapes(map);
-    candidates_.resize(map.results.size());
     return absl::OkStatus();
   }
 
-  // Whether the outputs depend on input 0.
-  bool UsesFirst() const {
-    return !together_.inputs.empty() && together_.inputs[0] == 0;
-  }
   // Whether all outputs have this shape.
   bool HaveShape(const FusedShapes::Run& shapes, const Shape& shape) const {
     for (size_t k = 0; k < candidates_.size(); ++k) {
@@ -103,19 +95,13 @@ class FusedMapKernel : public BackendKernel {
           outputs[k], run.ForwardOrAllocateOutput(static_cast<int>(k),
                                                   candidates_[k], shape));
     }
-    size_t n = 0;  // in place: the inputs that are used are in their order
-    for (int i : together_.inputs) {
-      const auto from = static_cast<size_t>(i);
-      if (from != n) inputs[n] = inputs[from];
-      ++n;
-    }
-    return MapTensors(run.launcher(), together_.expression, shape,
-                      absl::MakeSpan(inputs).first(n), absl::MakeSpan(outputs));
+    return MapTensors(run.launcher(), expression_, shape,
+                      absl::MakeSpan(inputs), absl::MakeSpan(outputs));
   }
 
   size_t num_outputs() const { return candidates_.size(); }
 
-  FusedProgram together_;
+  Expression expression_;
   FusedShapes shapes_;
 
  private:
@@ -135,7 +121,7 @@ class FusedMapKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  std::vector<FusedProgram> apart_;  // one for each output, if several
+  std::vector<ir::OutputExpression> apart_;  // one for each output, if several
   // The inputs whose memory each output may take.
   std::vector<std::vector<int>> candidates_;
 };

@@ -27,14 +27,8 @@ class FusedMatMulKernel final : public FusedMapKernel {
     TFPLUG_ASSIGN_OR_RETURN(operands_.transpose_a, get("transpose_a"));
     TFPLUG_ASSIGN_OR_RETURN(operands_.transpose_b, get("transpose_b"));
     TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
-    if (ComputeType(type_) == DataType(0)) {
-      return absl::UnimplementedError(
-          "the attribute T of the fused op is a type that kernels made by "
-          "tfplug do not multiply");
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const FusedMap map,
-                            ReadFusedMap(construction, kFusedMapAttrs, type_));
-    return SetUp(construction, map);
+    if (!IsFloat(type_)) return MalformedFusedOp("T is no real number");
+    return SetUp(construction, kFusedMapAttrs, {type_});
   }
 
   absl::Status Run(OpRun& run) override {
@@ -49,7 +43,7 @@ class FusedMatMulKernel final : public FusedMapKernel {
       shapes.SetInput(i, inputs[i]);
     }
     TFPLUG_RETURN_IF_ERROR(shapes.Infer());
-    if (HaveShape(shapes, shape) && UsesFirst()) {
+    if (HaveShape(shapes, shape)) {
       return RunFused(run, a, b, shape, inputs);
     }
     TFPLUG_ASSIGN_OR_RETURN(inputs[0],
@@ -69,13 +63,9 @@ class FusedMatMulKernel final : public FusedMapKernel {
                               run.AllocateOutput(static_cast<int>(k), shape));
     }
     if (shape.num_elements() == 0) return absl::OkStatus();
-    size_t n = 0;  // in place: the inputs that are used are in their order
-    for (int i : together_.inputs) {
-      inputs[n++] = BroadcastTo(inputs[static_cast<size_t>(i)], shape);
-    }
+    for (Operand& input : inputs) input = BroadcastTo(input, shape);
     return run.launcher().MatMulMap(
-        a, b, together_.expression,
-        absl::MakeConstSpan(inputs).subspan(1, n - 1), outputs);
+        a, b, expression_, absl::MakeConstSpan(inputs).subspan(1), outputs);
   }
 
   MatMulOperands operands_;

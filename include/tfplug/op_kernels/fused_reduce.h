@@ -2,16 +2,17 @@
 #ifndef TFPLUG_OP_KERNELS_FUSED_REDUCE_H_
 #define TFPLUG_OP_KERNELS_FUSED_REDUCE_H_
 
-#include <algorithm>
-#include <iterator>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "tfplug/ir/compose.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/op_kernels/fused_map_kernel.h"
-#include "tfplug/op_kernels/internal/fused_program.h"
+#include "tfplug/op_kernels/internal/fused_attrs.h"
 #include "tfplug/op_kernels/internal/fused_shapes.h"
 #include "tfplug/op_kernels/op_run.h"
 #include "tfplug/op_kernels/reduction.h"
@@ -28,36 +29,22 @@ class FusedReduceKernel final : public FusedMapKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op,
                             construction.GetAttr<std::string>("reduce"));
-    const absl::string_view ops[] = {"Sum", "Mean", "Prod", "Max",
-                                     "Min", "All",  "Any"};
-    if (std::find(std::begin(ops), std::end(ops), op) == std::end(ops)) {
-      return absl::InvalidArgumentError(
-          "the attribute reduce of the fused op names no reduction");
-    }
     TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
-    TFPLUG_RETURN_IF_ERROR(reducer_.Init(construction, op));
-    TFPLUG_ASSIGN_OR_RETURN(const FusedMap before, ReadFusedMap(construction));
-    if (before.results.size() != 1) {
-      return absl::InvalidArgumentError(
-          "a fused reduction must reduce one value");
+    if (!Supports(op, type_)) {
+      return MalformedFusedOp("no reduction " + op + " has this type");
     }
-    shapes_before_ = FusedShapes(before);
+    TFPLUG_RETURN_IF_ERROR(reducer_.Init(construction, op));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const ClusterAttrs before,
+        ClusterAttrs::Read(construction, kFusedMapAttrs, {}, {type_}));
+    shapes_before_ = before.shapes;
+    TFPLUG_RETURN_IF_ERROR(SetUp(construction, kAfterReduceAttrs, {type_}));
     alone_ = reducer_.reduction();
-    TFPLUG_ASSIGN_OR_RETURN(
-        before_, FusedProgram::Make(before, before.results, alone_.type()));
-    alone_.map = before_.expression;
-    TFPLUG_ASSIGN_OR_RETURN(
-        const FusedMap after,
-        ReadFusedMap(construction, kAfterReduceAttrs, type_));
+    TFPLUG_ASSIGN_OR_RETURN(alone_.map,
+                            MakeMap(before.expression, alone_.type()));
     fused_ = alone_;
-    TFPLUG_ASSIGN_OR_RETURN(
-        const FusedProgram finish,
-        FusedProgram::Make(after, after.results, DataType(0),
-                           [this](ExpressionBuilder& builder) {
-                             return reducer_.AddResult(builder);
-                           }));
-    fused_.finish = finish.expression;
-    return SetUp(construction, after);
+    TFPLUG_ASSIGN_OR_RETURN(fused_.finish, MakeFinish());
+    return absl::OkStatus();
   }
 
   absl::Status Run(OpRun& run) override {
@@ -70,13 +57,8 @@ class FusedReduceKernel final : public FusedMapKernel {
     TFPLUG_RETURN_IF_ERROR(shapes.Infer());
     const int num_views = static_cast<int>(views.size());
     TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(num_views));
-    size_t n = 0;  // in place: the inputs that are used are in their order
-    for (int i : before_.inputs) {
-      views[n++] = BroadcastTo(views[static_cast<size_t>(i)], shapes.output(0));
-    }
-    TFPLUG_ASSIGN_OR_RETURN(
-        Reducer::Run reduce,
-        reducer_.Arrange(axes, absl::MakeConstSpan(views).first(n)));
+    for (Operand& view : views) view = BroadcastTo(view, shapes.output(0));
+    TFPLUG_ASSIGN_OR_RETURN(Reducer::Run reduce, reducer_.Arrange(axes, views));
 
     Views after(shapes_.num_inputs());
     after[0] = Operand::Dense(nullptr, type_, reduce.shape.dims());
@@ -88,7 +70,7 @@ class FusedReduceKernel final : public FusedMapKernel {
       shapes_after.SetInput(i, after[i]);
     }
     TFPLUG_RETURN_IF_ERROR(shapes_after.Infer());
-    if (HaveShape(shapes_after, reduce.shape) && UsesFirst()) {
+    if (HaveShape(shapes_after, reduce.shape)) {
       return RunFused(run, reduce, after);
     }
     TFPLUG_ASSIGN_OR_RETURN(
@@ -100,6 +82,40 @@ class FusedReduceKernel final : public FusedMapKernel {
   }
 
  private:
+  static bool Supports(const std::string& reduce, DataType type) {
+    if (reduce == "All" || reduce == "Any") return type == DataType::kBool;
+    return (reduce == "Sum" || reduce == "Mean" || reduce == "Prod" ||
+            reduce == "Max" || reduce == "Min") &&
+           type != DataType::kBool && ComputeType(type) != DataType(0);
+  }
+  // Returns the expression with its output in the type that is combined.
+  static absl::StatusOr<Expression> MakeMap(const Expression& before,
+                                            DataType combined) {
+    ExpressionBuilder builder;
+    std::vector<Value> x;
+    for (DataType type : before.inputs()) x.push_back(builder.Input(type));
+    const Value y =
+        ir::Inline(before, before.outputs()[0].value, builder,
+                   [&](int32_t i) { return x[static_cast<size_t>(i)]; });
+    builder.Output(Cast(y, ComputeType(combined)), combined);
+    return std::move(builder).Build();
+  }
+  // Returns the ops after the reduction, of the value that was combined.
+  absl::StatusOr<Expression> MakeFinish() const {
+    ExpressionBuilder builder;
+    std::vector<Value> x = {Cast(reducer_.AddResult(builder), type_)};
+    for (size_t i = 1; i < expression_.inputs().size(); ++i) {
+      x.push_back(builder.Input(expression_.inputs()[i]));
+    }
+    for (const Expression::Output& output : expression_.outputs()) {
+      builder.Output(
+          ir::Inline(expression_, output.value, builder,
+                     [&](int32_t i) { return x[static_cast<size_t>(i)]; }),
+          output.type);
+    }
+    return std::move(builder).Build();
+  }
+
   absl::Status RunFused(OpRun& run, Reducer::Run& reduce,
                         const Views& after) const {
     Views outputs(num_outputs());
@@ -109,9 +125,8 @@ class FusedReduceKernel final : public FusedMapKernel {
           run.AllocateOutput(static_cast<int>(k), reduce.shape));
       outputs[k] = reduce.ToOutput(output);
     }
-    for (int i : absl::MakeConstSpan(together_.inputs).subspan(1)) {
-      reduce.inputs.push_back(reduce.ToInput(
-          BroadcastTo(after[static_cast<size_t>(i)], reduce.shape)));
+    for (const Operand& input : absl::MakeConstSpan(after).subspan(1)) {
+      reduce.inputs.push_back(reduce.ToInput(BroadcastTo(input, reduce.shape)));
     }
     return run.launcher().Reduce(fused_, absl::MakeSpan(reduce.inputs),
                                  absl::MakeSpan(outputs));
@@ -119,7 +134,6 @@ class FusedReduceKernel final : public FusedMapKernel {
 
   DataType type_{};
   Reducer reducer_;
-  FusedProgram before_;
   FusedShapes shapes_before_;
   Reduction alone_, fused_;  // without and with the ops after it
 };

@@ -197,15 +197,16 @@ class MatMulKernel : public BackendKernel {
   ComplexProduct complex_;
 };
 
+inline Value AddBias(Value x, Value bias) { return x + bias; }
+
 class BiasAddKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
-    TFPLUG_ASSIGN_OR_RETURN(
-        add_, MakeExpression({type, type}, {type},
-                             [](Value x, Value bias) { return x + bias; }));
+    TFPLUG_ASSIGN_OR_RETURN(add_,
+                            MakeExpression({type, type}, {type}, AddBias));
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {
@@ -302,7 +303,10 @@ inline void MatMulOps(const Registrar& registrar) {
   for (const char* op : {"BiasAdd", "BiasAddV1"}) {
     registrar.Add<BiasAddKernel>(KernelDef(op), "T", kNumberTypes);
   }
-  registrar.AddFusable({"BiasAdd", kNumberTypes, "T", nullptr, false, false});
+  registrar.AddFusable(
+      {{"BiasAdd", kNumberTypes, AddBias, nullptr, Shapes::kBias},
+       kNumberTypes,
+       "T"});
   registrar.Add<BiasAddGradKernel>(KernelDef("BiasAddGrad"), "T", kNumberTypes);
 }
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/kernel/register_kernel.h"
@@ -79,15 +79,15 @@ class Registrar {
     Add<KernelT>(std::move(def).TypeConstraint(attr, std::move(types)));
   }
   // Lets the pass FuseElementwise fuse an op whose kernel computes each element
-  // from the elements at the same index. FusedMapKernel must implement it.
-  void AddFusable(kernel::FusableOp op) const {
+  // from the elements at the same index.
+  void AddFusable(ir::FusableOp op) const {
     if (on_host_) return;
     uint64_t types = 0;
     for (DataType type : Supported(op.types & kAllTypes)) {
       types |= kernel::SetOf(type);
     }
     op.types = types;
-    kernel::FusableOps().push_back(op);
+    ir::FusableOps().push_back(op);
   }
   template <class KernelT>
   void Add(KernelDef def) const {

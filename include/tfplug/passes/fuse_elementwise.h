@@ -96,8 +96,9 @@ class FuseElementwise : public GraphPass {
     }
     for (const auto& cluster : clusters) {
       passes_internal::FusedCluster fused(graph, context, nodes, cluster);
+      const std::string ops = IsLogged() ? OpsOf(cluster) : "";
       TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
-      if (node && IsLogged()) Log(node, cluster.size());
+      if (node && IsLogged()) Log(node, cluster.size(), ops);
     }
     TFPLUG_RETURN_IF_ERROR(reductions->Replace(LogNotFused, LogReduction));
     return products->Replace(LogNotFused, LogProduct);
@@ -154,16 +155,16 @@ class FuseElementwise : public GraphPass {
     return result;
   }
 
-  static void Log(Node node, size_t num_ops) {
+  static std::string OpsOf(const std::vector<Node>& nodes) {
     std::string ops;
-    const auto steps = node.GetAttr<std::vector<std::string>>("steps").value_or(
-        std::vector<std::string>());
-    for (const std::string& step : steps) {
-      const std::string op = step.substr(0, step.find(':'));
-      if (op != "Const") absl::StrAppend(&ops, ops.empty() ? "" : ", ", op);
+    for (const Node node : nodes) {
+      absl::StrAppend(&ops, ops.empty() ? "" : ", ", node.op());
     }
+    return ops;
+  }
+  static void Log(Node node, size_t num_ops, const std::string& ops) {
     const size_t num_outputs =
-        node.GetAttr<std::vector<int64_t>>("results")->size();
+        node.GetAttr<std::vector<DataType>>("Tout")->size();
     std::fprintf(stderr,
                  "tfplug: fused %zu ops into '%s' (%d inputs, %zu outputs): "
                  "%s\n",

@@ -2,14 +2,19 @@
 #ifndef TFPLUG_OP_KERNELS_INTERNAL_FUSED_SHAPES_H_
 #define TFPLUG_OP_KERNELS_INTERNAL_FUSED_SHAPES_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "tfplug/base/shape.h"
 #include "tfplug/base/status_macros.h"
+#include "tfplug/ir/compose.h"
 #include "tfplug/ir/view.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/op_kernels/elementwise.h"
@@ -18,21 +23,46 @@
 
 namespace tfplug::op_kernels_internal {
 
-// How the shapes of a FusedMap's results follow from those of its inputs.
-// Values that always have the same shape share a slot, so that a run infers
-// each shape once.
+// How the shapes of an expression's outputs follow from those of its inputs: an
+// output has the shape to which the inputs broadcast on which it depends. Values
+// that depend on the same inputs share a slot, so that a run infers each shape
+// once.
 class FusedShapes {
  public:
+  struct Check {
+    ShapeCheck kind;
+    int32_t a, b;  // values
+  };
+
   FusedShapes() = default;
-  explicit FusedShapes(const FusedMap& map) {
-    num_inputs_ = num_slots_ = static_cast<int>(map.inputs.size());
-    std::vector<int> slots;
-    for (int i = 0; i < num_inputs_; ++i) slots.push_back(i);
-    for (const FusedMap::Step& step : map.steps) {
-      slots.push_back(SlotOf(step, slots));
+  FusedShapes(const Expression& expression, const std::vector<Check>& checks)
+      : num_inputs_(static_cast<int>(expression.inputs().size())),
+        num_slots_(num_inputs_) {
+    std::vector<int32_t> wanted = ir::OutputValues(expression);
+    for (const Check& check : checks) {
+      wanted.insert(wanted.end(), {check.a, check.b});
     }
-    for (int result : map.results) {
-      outputs_.push_back(slots[static_cast<size_t>(result)]);
+    const std::vector<bool> needed = ir::NeededFor(expression, wanted);
+    std::vector<Inputs> inputs_of(needed.size(), Inputs(num_inputs()));
+    SlotsOfInputs slots = {{Inputs(num_inputs()), kScalar}};
+    for (size_t i = 0; i < needed.size(); ++i) {
+      if (!needed[i]) continue;
+      const Instruction& in = expression.instructions()[i];
+      if (in.opcode == Opcode::kInput) {
+        inputs_of[i][static_cast<size_t>(in.a)] = true;
+        slots[inputs_of[i]] = in.a;
+      }
+      ir::ForEachOperand(in, [&](size_t value) {
+        Join(inputs_of[value], inputs_of[i], slots);
+      });
+      for (const Check& check : checks) {
+        if (static_cast<size_t>(std::max(check.a, check.b)) == i) {
+          AddCheck(check, inputs_of, slots);
+        }
+      }
+    }
+    for (int32_t value : ir::OutputValues(expression)) {
+      outputs_.push_back(slots[inputs_of[static_cast<size_t>(value)]]);
     }
   }
 
@@ -55,16 +85,16 @@ class FusedShapes {
                                              static_cast<size_t>(view.rank)));
       slots_[i] = &inputs_[i];
     }
-    // INVALID_ARGUMENT if the inputs of a step do not fit together.
+    // INVALID_ARGUMENT if the inputs of an op do not fit together.
     absl::Status Infer() {
       for (const Rule& rule : rules_.rules_) {
-        const Shape& a = *slots_[static_cast<size_t>(rule.a)];
-        const Shape& b = *slots_[static_cast<size_t>(rule.b)];
+        const Shape &a = At(rule.a), &b = At(rule.b);
+        if (rule.is_check) {
+          if (!Fits(rule.check, a, b)) return Unfit(rule.check, a, b);
+          continue;
+        }
         const Shape*& to = slots_[static_cast<size_t>(rule.to)];
-        if (rule.kind != Rule::kBroadcast) {
-          if (!Fits(rule, a, b)) return Unfit(rule, a, b);
-          to = &a;
-        } else if (b.rank() == 0 || a == b) {
+        if (b.rank() == 0 || a == b) {
           to = &a;
         } else if (a.rank() == 0) {
           to = &b;
@@ -76,12 +106,13 @@ class FusedShapes {
       }
       return absl::OkStatus();
     }
-    const Shape& output(size_t k) const {
-      const int slot = rules_.outputs_[k];
-      return slot < 0 ? scalar_ : *slots_[static_cast<size_t>(slot)];
-    }
+    const Shape& output(size_t k) const { return At(rules_.outputs_[k]); }
 
    private:
+    const Shape& At(int slot) const {
+      return slot == kScalar ? scalar_ : *slots_[static_cast<size_t>(slot)];
+    }
+
     const FusedShapes& rules_;
     absl::InlinedVector<const Shape*, 16> slots_;
     absl::InlinedVector<Shape, 8> inputs_;
@@ -90,58 +121,52 @@ class FusedShapes {
   };
 
  private:
-  // Slot `to` gets the shape to which slots `a` and `b` broadcast, or that of
-  // `a`, after a check of `b`.
+  // Slot `to` gets the shape to which slots `a` and `b` broadcast, or the shapes
+  // are checked.
   struct Rule {
-    enum Kind { kBroadcast, kEqual, kEqualOrScalar, kBias } kind;
+    bool is_check;
+    ShapeCheck check;
     int a, b, to;
   };
   static constexpr int kScalar = -1;  // the slot of constants
+  using Inputs = std::vector<bool>;   // on which a value depends
+  using SlotsOfInputs = std::map<Inputs, int>;
 
-  int SlotOf(const FusedMap::Step& step, const std::vector<int>& slots) {
-    if (step.args.empty()) return kScalar;
-    Rule::Kind kind = Rule::kBroadcast;
-    size_t first = 0;  // the argument with the shape of the result
-    if (step.op == "BiasAdd") kind = Rule::kBias;
-    if (step.op == "AddN") kind = Rule::kEqual;
-    if (step.op == "Select") {
-      kind = Rule::kEqualOrScalar;
-      first = 1;
-    }
-    const ElementwiseOp* const op = FindElementwise(step.op);
-    if (op != nullptr && op->shapes != Shapes::kBroadcast) {
-      kind = op->shapes == Shapes::kEqualOrScalars ? Rule::kEqualOrScalar
-                                                   : Rule::kEqual;
-    }
-    int slot = slots[static_cast<size_t>(step.args[first])];
-    for (size_t k = 0; k < step.args.size(); ++k) {
-      const int other = slots[static_cast<size_t>(step.args[k])];
-      if (k != first) slot = Join(kind, slot, other);
-    }
-    return slot;
+  // Adds `more` inputs to those of a value.
+  void Join(const Inputs& more, Inputs& inputs, SlotsOfInputs& slots) {
+    const int a = slots[inputs], b = slots[more];
+    Unite(more, inputs);
+    if (slots.count(inputs) > 0) return;
+    rules_.push_back({false, ShapeCheck::kEqual, a, b, num_slots_});
+    slots[inputs] = num_slots_++;
   }
-  int Join(Rule::Kind kind, int a, int b) {
-    if (b == kScalar || (a == b && kind != Rule::kBias)) return a;
-    if (a == kScalar) return b;
-    const bool is_check = kind != Rule::kBroadcast;
-    for (const Rule& rule : rules_) {
-      if (rule.kind == kind && rule.a == a && rule.b == b) return rule.to;
+  void AddCheck(const Check& check, const std::vector<Inputs>& inputs_of,
+                SlotsOfInputs& slots) {
+    Inputs both = inputs_of[static_cast<size_t>(check.a)];
+    const Inputs& second = inputs_of[static_cast<size_t>(check.b)];
+    const int a = slots[both], b = slots[second];
+    if (a == b && check.kind != ShapeCheck::kBias) return;
+    rules_.push_back({true, check.kind, a, b, a});
+    Unite(second, both);
+    slots.emplace(std::move(both), a);  // the second shape changes nothing
+  }
+  static void Unite(const Inputs& more, Inputs& inputs) {
+    for (size_t i = 0; i < more.size(); ++i) {
+      if (more[i]) inputs[i] = true;
     }
-    rules_.push_back({kind, a, b, is_check ? a : num_slots_++});
-    return rules_.back().to;
   }
 
-  static bool Fits(const Rule& rule, const Shape& a, const Shape& b) {
-    if (rule.kind == Rule::kBias) {
+  static bool Fits(ShapeCheck check, const Shape& a, const Shape& b) {
+    if (check == ShapeCheck::kBias) {
       return a.rank() >= 2 && b.rank() == 1 && b.dim(0) == a.dim(a.rank() - 1);
     }
-    return a == b || (rule.kind == Rule::kEqualOrScalar && b.rank() == 0);
+    return a == b || (check == ShapeCheck::kEqualOrScalar && b.rank() == 0);
   }
-  [[gnu::cold, gnu::noinline]] static absl::Status Unfit(const Rule& rule,
+  [[gnu::cold, gnu::noinline]] static absl::Status Unfit(ShapeCheck check,
                                                          const Shape& a,
                                                          const Shape& b) {
     return absl::InvalidArgumentError(
-        (rule.kind == Rule::kBias
+        (check == ShapeCheck::kBias
              ? "Must provide as many biases as the last dimension of the input "
                "tensor: "
              : "all inputs must have the same shape: ") +

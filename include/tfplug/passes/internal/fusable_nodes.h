@@ -15,7 +15,7 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/regions.h"
 
@@ -52,15 +52,15 @@ class FusableNodes {
         kernels_(context.device_type()),
         rows_(graph.max_id()),
         shapes_(graph.max_id()) {
-    for (const kernel::FusableOp& row : kernel::FusableOps()) {
-      if (!graph.has_op(row.op)) continue;
-      for (const Node node : graph.nodes(row.op)) {
+    for (const ir::FusableOp& row : ir::FusableOps()) {
+      if (!graph.has_op(row.op.name)) continue;
+      for (const Node node : graph.nodes(row.op.name)) {
         if (IsFusable(row, node)) rows_[node.id()] = &row;
       }
     }
-    for (const kernel::FusableOp& row : kernel::FusableOps()) {
-      if (!graph.has_op(row.op)) continue;
-      for (const Node node : graph.nodes(row.op)) {
+    for (const ir::FusableOp& row : ir::FusableOps()) {
+      if (!graph.has_op(row.op.name)) continue;
+      for (const Node node : graph.nodes(row.op.name)) {
         if (rows_[node.id()] == nullptr) continue;
         for (const Input& input : node.inputs()) {
           has_edges_ |= input.from && Has(input.from.node);
@@ -74,7 +74,7 @@ class FusableNodes {
   bool Has(Node node) const {
     return node.id() < rows_.size() && rows_[node.id()] != nullptr;
   }
-  const kernel::FusableOp& row(Node node) const { return *rows_[node.id()]; }
+  const ir::FusableOp& row(Node node) const { return *rows_[node.id()]; }
   void SetRegions(const Regions* regions) { regions_ = regions; }
 
   // Returns null if the nodes of the edge can be in one cluster, and otherwise
@@ -98,22 +98,19 @@ class FusableNodes {
 
   // Returns the type of an input of a fusable node.
   DataType InputType(Node node, int i) const {
-    const kernel::FusableOp& op = row(node);
+    const ir::FusableOp& op = row(node);
     if (op.type_attr == nullptr) return DataType::kBool;
-    const absl::string_view name = op.op;
+    const absl::string_view name = op.op.name;
     if (i == 0 && (name == "SelectV2" || name == "Select")) {
       return DataType::kBool;
     }
     const char* const attr = name == "Cast" ? "SrcT" : op.type_attr;
     return node.GetAttr<DataType>(attr).value_or(DataType(0));
   }
-  DataType StepType(Node node) const {
-    const kernel::FusableOp& op = row(node);
-    if (op.type_attr == nullptr) return DataType::kBool;
-    return node.GetAttr<DataType>(op.type_attr).value_or(DataType(0));
-  }
   DataType OutputType(Node node) const {
-    return row(node).gives_bool ? DataType::kBool : StepType(node);
+    const ir::FusableOp& op = row(node);
+    if (op.gives_bool || op.type_attr == nullptr) return DataType::kBool;
+    return node.GetAttr<DataType>(op.type_attr).value_or(DataType(0));
   }
 
   // Returns the shape of output 0; of unknown rank if it is not known.
@@ -128,7 +125,11 @@ class FusableNodes {
   }
 
  private:
-  bool IsFusable(const kernel::FusableOp& op, Node node) const {
+  bool IsFusable(const ir::FusableOp& op, Node node) const {
+    const int arity = op.op.formula.arity();
+    if (arity == 0 ? node.num_inputs() == 0 : node.num_inputs() != arity) {
+      return false;
+    }
     // The attribute "_kernel" selects a kernel with that label.
     if (!context_.IsOnDevice(node.device()) ||
         context_.IsPreserved(node.name()) || node.HasAttr("_kernel")) {
@@ -145,7 +146,7 @@ class FusableNodes {
     } else if (HasAuthorsKernel(op, DataType::kBool)) {
       return false;
     }
-    const absl::string_view name = op.op;
+    const absl::string_view name = op.op.name;
     if (name == "Cast") {
       const auto from = node.GetAttr<DataType>("SrcT");
       return from.ok() && supports(*from) &&
@@ -162,13 +163,14 @@ class FusableNodes {
 
   // Whether the library's author has registered a kernel, which wins over the
   // one made from primitives.
-  bool HasAuthorsKernel(const kernel::FusableOp& op, DataType type) const {
+  bool HasAuthorsKernel(const ir::FusableOp& op, DataType type) const {
     const auto [it, is_new] =
         authors_.emplace(std::make_pair(&op, type), false);
     if (is_new) {
       const kernel_internal::TypeAttr attr(
           op.type_attr == nullptr ? "" : op.type_attr, type);
-      it->second = kernels_.HasAuthors(op.op, absl::MakeConstSpan(&attr, 1));
+      it->second =
+          kernels_.HasAuthors(op.op.name, absl::MakeConstSpan(&attr, 1));
     }
     return it->second;
   }
@@ -196,10 +198,9 @@ class FusableNodes {
 
   const PassContext& context_;
   const kernel_internal::KernelSet kernels_;
-  std::vector<const kernel::FusableOp*> rows_;                 // by node
+  std::vector<const ir::FusableOp*> rows_;                     // by node
   mutable std::vector<std::pair<bool, PartialShape>> shapes_;  // by node
-  mutable std::map<std::pair<const kernel::FusableOp*, DataType>, bool>
-      authors_;
+  mutable std::map<std::pair<const ir::FusableOp*, DataType>, bool> authors_;
   const Regions* regions_ = nullptr;
   bool has_edges_ = false;
 };

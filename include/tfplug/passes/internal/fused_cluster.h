@@ -18,6 +18,9 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
+#include "tfplug/ir/compose.h"
+#include "tfplug/ir/elementwise.h"
+#include "tfplug/ir/serialize.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 
@@ -25,7 +28,7 @@
 
 namespace tfplug::passes_internal {
 
-// Returns the only element of a scalar constant as FusedMap::Step::bits.
+// Returns the only element of a scalar constant as Instruction::bits.
 inline bool ReadScalar(const PassContext& context, const Node& node,
                        DataType type, uint64_t* bits) {
   if (node.op() != "Const") return false;
@@ -64,8 +67,9 @@ inline bool ReadScalar(const PassContext& context, const Node& node,
     case DataType::kInt64:
       return integer(as(int64_t()));
     case DataType::kUint8:
-    case DataType::kBool:
       return integer(as(uint8_t()));
+    case DataType::kBool:
+      return integer(as(uint8_t()) != 0 ? 1 : 0);
     case DataType::kUint16:
       return integer(as(uint16_t()));
     case DataType::kUint32:
@@ -84,17 +88,33 @@ class FusedCluster {
   FusedCluster(Graph& graph, const PassContext& context,
                const FusableNodes& nodes, const std::vector<Node>& members)
       : graph_(graph), context_(context), nodes_(nodes), members_(members) {
-    for (Node member : members_) is_member_.emplace(member.id(), -1);
+    for (Node member : members_) values_.emplace(member.id(), kUnused);
+    for (size_t i = members_.size(); i-- > 0;) FindUses(members_[i]);
     for (Node member : members_) AddInputs(member);
-    for (Node member : members_) AddStep(member);
   }
 
   size_t num_operands() const { return inputs_.size() + outputs_.size(); }
 
   // Replaces the members. Returns a null node, and changes nothing, if the
-  // cluster depends on constants only or nothing uses it.
+  // cluster depends on constants only, nothing uses it, or a formula is wrong.
   absl::StatusOr<Node> Replace() {
     if (inputs_.empty() || outputs_.empty()) return Node();
+    ExpressionBuilder builder;
+    for (DataType type : input_types_) builder.Input(type);
+    for (Node member : members_) {
+      if (values_[member.id()] != kUnused) AddMember(member, builder);
+    }
+    std::vector<DataType> output_types;
+    GraphProperties::List properties;
+    for (Node member : outputs_) {
+      output_types.push_back(nodes_.OutputType(member));
+      properties.push_back({output_types.back(), nodes_.ShapeOf(member)});
+      builder.Output(Value(&builder, values_[member.id()]),
+                     output_types.back());
+    }
+    const auto expression = std::move(builder).Build();
+    // An op's own kernel reports a formula that does not support its type.
+    if (!expression.ok()) return Node();
     TFPLUG_ASSIGN_OR_RETURN(
         const Node fused, graph_.AddNode(graph_.UniqueName(absl::StrCat(
                                              members_.back().name(), "/fused")),
@@ -104,10 +124,14 @@ class FusedCluster {
     for (Node control : controls_) {
       TFPLUG_RETURN_IF_ERROR(fused.AddControl(control));
     }
-    SetAttrs(fused);
+    fused.SetAttr("Tin", input_types_);
+    fused.SetAttr("Tout", output_types);
+    fused.SetAttr("expression", Serialize(*expression));
+    fused.SetAttr("checks", checks_);
+    context_.properties().SetOutputs(fused.name(), properties);
     for (size_t k = 0; k < outputs_.size(); ++k) {
-      TFPLUG_RETURN_IF_ERROR(
-          graph_.ReplaceUses(outputs_[k], Output(fused, static_cast<int>(k))));
+      TFPLUG_RETURN_IF_ERROR(graph_.ReplaceUses(
+          Output(outputs_[k]), Output(fused, static_cast<int>(k))));
     }
     for (size_t i = members_.size(); i-- > 0;) {
       // The uses that are left are control inputs.
@@ -118,10 +142,26 @@ class FusedCluster {
   }
 
  private:
-  bool IsMember(Node node) const { return is_member_.count(node.id()) > 0; }
+  // The values of members that no output needs, and of those to be computed.
+  static constexpr int32_t kUnused = -2, kLater = -1;
+
+  bool IsMember(Node node) const { return values_.count(node.id()) > 0; }
+
+  // Finds out whether the member, after those that use it, is an output, and
+  // whether an output needs it.
+  void FindUses(Node member) {
+    bool is_output = false, is_needed = false;
+    for (const Use& use : member.uses()) {
+      if (use.is_control()) continue;
+      is_output |= !IsMember(use.node);
+      is_needed |= IsMember(use.node) && values_[use.node.id()] != kUnused;
+    }
+    if (is_output) outputs_.insert(outputs_.begin(), member);
+    if (is_output || is_needed) values_[member.id()] = kLater;
+  }
 
   // Adds the inputs from outside, except for scalar constants, which become
-  // steps.
+  // part of the expression. What only unused members read is still waited for.
   void AddInputs(Node member) {
     for (const Input& input : member.inputs()) {
       const Node from = input.from.node;
@@ -131,11 +171,12 @@ class FusedCluster {
       if (ReadScalar(context_, from, type, &bits)) {
         // A constant in a branch or loop runs when these run.
         for (Node control : from.controls()) AddControl(control);
-        continue;
+      } else if (values_[member.id()] == kUnused) {
+        AddControl(from);
+      } else if (IndexOf(input.from) == inputs_.size()) {
+        inputs_.push_back(input.from);
+        input_types_.push_back(type);
       }
-      if (ValueOfInput(input.from) >= 0) continue;
-      inputs_.push_back(input.from);
-      map_.inputs.push_back(type);
     }
     for (Node control : member.controls()) AddControl(control);
   }
@@ -146,77 +187,84 @@ class FusedCluster {
       controls_.push_back(control);
     }
   }
-  int ValueOfInput(const Output& output) const {
-    const auto found = std::find(inputs_.begin(), inputs_.end(), output);
-    return found == inputs_.end() ? -1
-                                  : static_cast<int>(found - inputs_.begin());
+  size_t IndexOf(const Output& output) const {
+    return static_cast<size_t>(
+        std::find(inputs_.begin(), inputs_.end(), output) - inputs_.begin());
   }
 
-  int AddValue(FusedMap::Step step) {
-    const auto first = static_cast<int>(map_.inputs.size());
-    const auto found = std::find(map_.steps.begin(), map_.steps.end(), step);
-    const auto index = static_cast<int>(found - map_.steps.begin());
-    if (found == map_.steps.end()) map_.steps.push_back(std::move(step));
-    return first + index;
-  }
-
-  void AddStep(Node member) {
-    FusedMap::Step step;
-    step.op = std::string(member.op());
-    step.type = nodes_.StepType(member);
-    if (const char* const attr = nodes_.row(member).attr; attr != nullptr) {
-      const double value = member.GetAttr<float>(attr).value_or(0);
-      std::memcpy(&step.bits, &value, sizeof(value));
-    }
+  // Adds the formula of the member's op. Rounds as its kernel does when it
+  // stores its output.
+  void AddMember(Node member, ExpressionBuilder& builder) {
+    const ElementwiseOp& op = nodes_.row(member).op;
+    std::vector<Value> x;
     for (const Input& input : member.inputs()) {
-      step.args.push_back(ValueOf(member, input));
+      x.push_back(ValueOf(member, input, builder));
     }
-    const int value = AddValue(std::move(step));
-    is_member_[member.id()] = value;
-    for (const Use& use : member.uses()) {
-      if (use.is_control() || IsMember(use.node)) continue;
-      outputs_.emplace_back(member);
-      map_.results.push_back(value);
-      output_types_.push_back(nodes_.OutputType(member));
-      properties_.push_back({output_types_.back(), nodes_.ShapeOf(member)});
-      break;
-    }
+    AddChecks(op.shapes, x);
+    const double attr =
+        op.attr == nullptr ? 0 : member.GetAttr<float>(op.attr).value_or(0);
+    const DataType type = nodes_.OutputType(member);
+    const Value y = Cast(WithShapes(op.formula(x, attr), x), ComputeType(type));
+    values_[member.id()] = (ComputeType(type) == type ? y : Cast(y, type)).id();
   }
-  int ValueOf(Node member, const Input& input) {
+  Value ValueOf(Node member, const Input& input, ExpressionBuilder& builder) {
     const Node from = input.from.node;
-    if (IsMember(from)) return is_member_[from.id()];
-    const int value = ValueOfInput(input.from);
-    if (value >= 0) return value;
-    FusedMap::Step step;
-    step.op = "Const";
-    step.type = nodes_.InputType(member, input.index);
-    ReadScalar(context_, from, step.type, &step.bits);
-    return AddValue(std::move(step));
+    if (IsMember(from)) return Value(&builder, values_[from.id()]);
+    const size_t index = IndexOf(input.from);
+    const DataType type = nodes_.InputType(member, input.index);
+    if (index < inputs_.size()) {
+      return builder.Add(
+          {Opcode::kInput, type, static_cast<int32_t>(index), -1, -1, 0});
+    }
+    uint64_t bits = 0;
+    ReadScalar(context_, from, type, &bits);
+    return builder.Add(
+        {Opcode::kConstant, ComputeType(type), -1, -1, -1, bits});
+  }
+  // Returns y as a value that depends on all of x, so that they determine its
+  // shape: the formula of ZerosLike is a constant.
+  static Value WithShapes(Value y, const std::vector<Value>& x) {
+    std::vector<bool> needed(static_cast<size_t>(y.id()) + 1);
+    needed.back() = true;
+    for (size_t i = needed.size(); i-- > 0;) {
+      if (!needed[i]) continue;
+      ir::ForEachOperand(y.builder()->instruction(static_cast<int32_t>(i)),
+                         [&](size_t value) { needed[value] = true; });
+    }
+    const auto depends_on = [&](Value value) {
+      return value.builder()->instruction(value.id()).opcode ==
+                 Opcode::kConstant ||
+             (value.id() < static_cast<int32_t>(needed.size()) &&
+              needed[static_cast<size_t>(value.id())]);
+    };
+    for (Value each : x) {
+      if (!depends_on(each)) y = Select(each == each, y, y);
+    }
+    return y;
   }
 
-  void SetAttrs(Node fused) const {
-    std::vector<std::string> steps;
-    for (const FusedMap::Step& step : map_.steps) {
-      steps.push_back(FusedMap::ToText(step));
+  void AddChecks(Shapes shapes, const std::vector<Value>& x) {
+    if (shapes == Shapes::kBroadcast) return;
+    const ShapeCheck check = shapes == Shapes::kBias ? ShapeCheck::kBias
+                             : shapes == Shapes::kEqualOrScalars
+                                 ? ShapeCheck::kEqualOrScalar
+                                 : ShapeCheck::kEqual;
+    for (size_t i = 1; i < x.size(); ++i) {
+      checks_.insert(checks_.end(),
+                     {static_cast<int64_t>(check), x[0].id(), x[i].id()});
     }
-    fused.SetAttr("Tin", map_.inputs);
-    fused.SetAttr("Tout", output_types_);
-    fused.SetAttr("steps", steps);
-    fused.SetAttr("results", std::vector<int64_t>(map_.results.begin(),
-                                                  map_.results.end()));
-    context_.properties().SetOutputs(fused.name(), properties_);
   }
 
   Graph& graph_;
   const PassContext& context_;
   const FusableNodes& nodes_;
   const std::vector<Node>& members_;
-  std::unordered_map<uint32_t, int> is_member_;  // by node: its value
-  FusedMap map_;
-  std::vector<Output> inputs_, outputs_;
+  std::unordered_map<uint32_t, int32_t> values_;  // by the id of the member
+  std::vector<Output> inputs_;
+  std::vector<DataType> input_types_;
+  std::vector<Node> outputs_;  // the members whose values others use
   std::vector<Node> controls_;
-  std::vector<DataType> output_types_;
-  GraphProperties::List properties_;
+  std::vector<int64_t> checks_;
 };
 
 }  // namespace tfplug::passes_internal

@@ -102,7 +102,8 @@ class FusedMatMuls {
     fused.SetDevice(map.device());
     TFPLUG_ASSIGN_OR_RETURN(
         const std::vector<Output> others,
-        FusedUsers::SetSteps(product, map, fused, kFusedMapAttrs));
+        FusedUsers::SetCluster(FusedUsers::IndexOf(product, map), map, fused,
+                               kFusedMapAttrs));
     std::vector<Output> inputs = {product.input(0), product.input(1)};
     inputs.insert(inputs.end(), others.begin(), others.end());
     TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));

@@ -18,6 +18,8 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
+#include "tfplug/ir/serialize.h"
+#include "tfplug/ir/value.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
@@ -85,7 +87,7 @@ class FusedReductions {
         TFPLUG_ASSIGN_OR_RETURN(
             map, FusedCluster(graph_, context_, nodes_, {map}).Replace());
       }
-      if (!map || !IsOnlyUse(map) || !HasOneResult(map)) continue;
+      if (!map || !IsOnlyUse(map) || NumOutputs(map) != 1) continue;
       TFPLUG_ASSIGN_OR_RETURN(const Node fused, FuseBefore(map, reduction));
       for (Node& node : after_) {
         if (node == reduction) node = fused;
@@ -95,9 +97,7 @@ class FusedReductions {
     for (const Node reduction : after_) {
       TFPLUG_ASSIGN_OR_RETURN(const Node map, users_.Find(reduction, log));
       if (!map) continue;
-      if (reduction.num_inputs() + map.num_inputs() +
-              static_cast<int>(
-                  map.GetAttr<std::vector<DataType>>("Tout")->size()) >
+      if (reduction.num_inputs() + map.num_inputs() + NumOutputs(map) >
           kMaxOperands) {
         log(reduction, map, "one op would have too many operands");
         continue;
@@ -155,30 +155,11 @@ class FusedReductions {
            !context_.IsPreserved(node.name()) &&
            ReducesLast(node, nodes_.ShapeOf(from.node));
   }
+  static int NumOutputs(Node map) {
+    return static_cast<int>(map.GetAttr<std::vector<DataType>>("Tout")->size());
+  }
   static DataType TypeOf(Node reduction) {
     return reduction.GetAttr<DataType>("T").value_or(DataType::kBool);
-  }
-
-  // Whether the op has one result, which depends on an input.
-  static bool HasOneResult(Node map) {
-    const auto types = map.GetAttr<std::vector<DataType>>("Tin");
-    const auto steps = map.GetAttr<std::vector<std::string>>("steps");
-    const auto results = map.GetAttr<std::vector<int64_t>>("results");
-    if (!types.ok() || !steps.ok() || !results.ok() || results->size() != 1) {
-      return false;
-    }
-    const auto first = static_cast<int64_t>(types->size());
-    std::vector<int64_t> needed = {(*results)[0]};
-    while (!needed.empty()) {
-      const int64_t value = needed.back();
-      needed.pop_back();
-      if (value < first) return true;
-      const auto step =
-          FusedMap::ParseStep((*steps)[static_cast<size_t>(value - first)]);
-      if (!step.ok()) return false;
-      needed.insert(needed.end(), step->args.begin(), step->args.end());
-    }
-    return false;
   }
 
   absl::StatusOr<Node> AddFused(Node named_like, const char* suffix) {
@@ -191,8 +172,16 @@ class FusedReductions {
   }
   static void CopyMap(Node from, Node fused) {
     fused.SetAttr("Tin", *from.GetAttr<std::vector<DataType>>("Tin"));
-    fused.SetAttr("steps", *from.GetAttr<std::vector<std::string>>("steps"));
-    fused.SetAttr("results", *from.GetAttr<std::vector<int64_t>>("results"));
+    fused.SetAttr("expression", *from.GetAttr<std::string>("expression"));
+    fused.SetAttr("checks", *from.GetAttr<std::vector<int64_t>>("checks"));
+  }
+  // Sets the attributes of a cluster that only copies its input.
+  static absl::Status SetCopy(DataType type, Node fused,
+                              const FusedMapAttrs& names) {
+    TFPLUG_ASSIGN_OR_RETURN(const Expression copy, CastExpression(type, type));
+    fused.SetAttr(names.expression, Serialize(copy));
+    fused.SetAttr(names.checks, std::vector<int64_t>());
+    return absl::OkStatus();
   }
   static void SetReduction(Node reduction, Node fused) {
     fused.SetAttr("reduce", reduction.GetAttr<std::string>("reduce").value_or(
@@ -216,8 +205,8 @@ class FusedReductions {
     CopyMap(map, fused);
     fused.SetAttr("Tout", std::vector<DataType>{TypeOf(reduction)});
     fused.SetAttr(kAfterReduceAttrs.types, std::vector<DataType>());
-    fused.SetAttr(kAfterReduceAttrs.steps, std::vector<std::string>());
-    fused.SetAttr(kAfterReduceAttrs.results, std::vector<int64_t>{0});
+    TFPLUG_RETURN_IF_ERROR(
+        SetCopy(TypeOf(reduction), fused, kAfterReduceAttrs));
     TFPLUG_RETURN_IF_ERROR(
         ReplacePair(graph_, context_, map, reduction, fused));
     TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(map));
@@ -232,12 +221,12 @@ class FusedReductions {
       CopyMap(reduction, fused);
     } else {
       fused.SetAttr("Tin", std::vector<DataType>{TypeOf(reduction)});
-      fused.SetAttr("steps", std::vector<std::string>());
-      fused.SetAttr("results", std::vector<int64_t>{0});
+      TFPLUG_RETURN_IF_ERROR(SetCopy(TypeOf(reduction), fused, kFusedMapAttrs));
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const std::vector<Output> others,
-        FusedUsers::SetSteps(reduction, map, fused, kAfterReduceAttrs));
+        FusedUsers::SetCluster(FusedUsers::IndexOf(reduction, map), map, fused,
+                               kAfterReduceAttrs));
     inputs.insert(inputs.end(), others.begin(), others.end());
     TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));
     TFPLUG_RETURN_IF_ERROR(

@@ -12,6 +12,8 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
+#include "tfplug/ir/compose.h"
+#include "tfplug/ir/serialize.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
@@ -73,42 +75,42 @@ class FusedUsers {
     }
     if (user && IsFusable(user)) {  // a cluster of one op
       const std::vector<Node> members = {user};
-      return FusedCluster(graph_, context_, nodes_, members).Replace();
+      TFPLUG_ASSIGN_OR_RETURN(
+          user, FusedCluster(graph_, context_, nodes_, members).Replace());
     }
-    if (user && user.op() == kFusedMapOp) return user;
+    if (user && user.op() == kFusedMapOp && IndexOf(node, user) >= 0) {
+      return user;
+    }
     log(node, user, "its user is fused with something else");
     return Node();
   }
 
-  // Sets the attributes of `fused` to the steps of `map`, of which the value of
-  // `node` becomes the first input. Returns the other inputs.
-  static absl::StatusOr<std::vector<Output>> SetSteps(
-      Node node, Node map, Node fused, const FusedMapAttrs& names) {
-    auto types = *map.GetAttr<std::vector<DataType>>("Tin");
-    std::vector<Output> others;
-    int64_t position = 0;
+  // Returns the input of a fused map that is the value of `node`, or -1.
+  static int IndexOf(Node node, Node map) {
     for (const Input& input : map.inputs()) {
-      if (input.from.node == node) {
-        position = input.index;
-      } else {
-        others.push_back(input.from);
-      }
+      if (input.from.node == node) return input.index;
     }
-    types.erase(types.begin() + position);
-    const auto moved = [&](int64_t value) {
-      return value == position ? 0 : value < position ? value + 1 : value;
-    };
-    auto steps = *map.GetAttr<std::vector<std::string>>("steps");
-    for (std::string& text : steps) {
-      TFPLUG_ASSIGN_OR_RETURN(FusedMap::Step step, FusedMap::ParseStep(text));
-      for (int& arg : step.args) arg = static_cast<int>(moved(arg));
-      text = FusedMap::ToText(step);
+    return -1;
+  }
+
+  // Sets the attributes of `fused` to the cluster of `map`, of which input
+  // `first` becomes the first input. Returns the other inputs.
+  static absl::StatusOr<std::vector<Output>> SetCluster(
+      int first, Node map, Node fused, const FusedMapAttrs& names) {
+    std::vector<Output> others;
+    for (const Input& input : map.inputs()) {
+      if (input.index != first) others.push_back(input.from);
     }
-    auto results = *map.GetAttr<std::vector<int64_t>>("results");
-    for (int64_t& result : results) result = moved(result);
+    TFPLUG_ASSIGN_OR_RETURN(auto types,
+                            map.GetAttr<std::vector<DataType>>("Tin"));
+    types.erase(types.begin() + first);
+    TFPLUG_ASSIGN_OR_RETURN(const auto text,
+                            map.GetAttr<std::string>("expression"));
+    TFPLUG_ASSIGN_OR_RETURN(Expression expression, ParseExpression(text));
+    TFPLUG_ASSIGN_OR_RETURN(expression, ir::WithInputFirst(expression, first));
     fused.SetAttr(names.types, types);
-    fused.SetAttr(names.steps, steps);
-    fused.SetAttr(names.results, results);
+    fused.SetAttr(names.expression, Serialize(expression));
+    fused.SetAttr(names.checks, *map.GetAttr<std::vector<int64_t>>("checks"));
     fused.SetAttr("Tout", *map.GetAttr<std::vector<DataType>>("Tout"));
     return others;
   }
@@ -117,7 +119,7 @@ class FusedUsers {
   // Whether the node is one of the fusable ones. New nodes may have the ids of
   // those that were replaced.
   bool IsFusable(Node node) const {
-    return nodes_.Has(node) && node.op() == nodes_.row(node).op;
+    return nodes_.Has(node) && node.op() == nodes_.row(node).op.name;
   }
 
   Graph& graph_;
