@@ -268,6 +268,10 @@ TEST_CASE("comparisons, NaN and selection") {
   CHECK(Evaluate<int32_t>([](Value x) { return ~x; }, 5) == -6);
   CHECK(Evaluate<float>([](Value x) { return tfplug::Bitcast(x, kFloat); },
                         0x3f800000u) == 1.0f);
+  // A signaling NaN stays one.
+  CHECK(Evaluate<int32_t>(
+            [](Value x) { return tfplug::Bitcast(x, DataType::kInt32); },
+            std::numeric_limits<float>::signaling_NaN()) == 0x7fa00000);
 }
 
 }  // namespace

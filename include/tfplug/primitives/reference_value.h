@@ -64,11 +64,29 @@ void WriteAs(T value, void* memory) {
   std::memcpy(memory, &value, sizeof(value));
 }
 
+// Convert between float and double. A NaN keeps its bits, which a bitcast shows;
+// processors set one of them.
+inline double WidenedFloat(float single) {
+  if (!std::isnan(single)) return single;
+  const auto bits = ReadAs<uint32_t>(&single);
+  const uint64_t wide = uint64_t{bits >> 31} << 63 | uint64_t{0x7ff} << 52 |
+                        uint64_t{bits & 0x7fffff} << 29;
+  return ReadAs<double>(&wide);
+}
+inline float NarrowedDouble(double real) {
+  if (!std::isnan(real)) return static_cast<float>(real);
+  const auto bits = ReadAs<uint64_t>(&real);
+  const auto mantissa = static_cast<uint32_t>(bits >> 29 & 0x7fffff);
+  const uint32_t narrow = static_cast<uint32_t>(bits >> 63) << 31 |
+                          0x7f800000u | (mantissa == 0 ? 1 : mantissa);
+  return ReadAs<float>(&narrow);
+}
+
 // Returns the element of `type` at an address.
 inline ReferenceValue ReadElement(DataType type, const void* memory) {
   switch (type) {
     case DataType::kFloat:
-      return {ReadAs<float>(memory), 0};
+      return {WidenedFloat(ReadAs<float>(memory)), 0};
     case DataType::kDouble:
       return {ReadAs<double>(memory), 0};
     case DataType::kHalf:
@@ -88,7 +106,7 @@ inline void WriteElement(DataType type, const ReferenceValue& value,
                          void* memory) {
   switch (type) {
     case DataType::kFloat:
-      return WriteAs(static_cast<float>(value.real), memory);
+      return WriteAs(NarrowedDouble(value.real), memory);
     case DataType::kDouble:
       return WriteAs(value.real, memory);
     case DataType::kHalf:
