@@ -141,6 +141,27 @@ TEST_CASE("Uses of a node by many nodes, and by many inputs of one node") {
   CHECK(TextOf(graph.FindNode("u9")) == "u9 = Neg(next, ^next)");
 }
 
+TEST_CASE("Many nodes are inserted after one node, which is renamed often") {
+  Graph graph = Graph::Parse(WideGraph("", 1)).value();
+  const Node source = graph.FindNode("x0");
+  Node last = source;
+  for (int i = 0; i < kMany; ++i) {
+    const Node added = graph.AddNode(absl::StrCat("n", i), "Neg").value();
+    if (i % 2 == 0) {
+      REQUIRE(graph.ReplaceUses(source, added).ok());
+    } else {
+      REQUIRE(graph.ReplaceNode(source, added).ok());
+    }
+    REQUIRE(added.AddInput(source).ok());
+    REQUIRE(source.SetName(absl::StrCat("x", i + 1)).ok());
+    last = added;
+  }
+  CHECK(source.num_uses() == 1);
+  CHECK(last.input(0) == Output(source));
+  CHECK(graph.FindNode("n0").input(0).node == graph.FindNode("n1"));
+  CHECK(graph.FindNode("wide").input(0).node == graph.FindNode("n0"));
+}
+
 TEST_CASE("A control edge to a wide node from a node with many uses") {
   // In the worst case, AddControl() is linear in the shorter list.
   Graph graph = Graph::Parse(WideGraph("^")).value();

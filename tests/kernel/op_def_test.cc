@@ -200,6 +200,8 @@ TEST_CASE(
   CHECK(s.GetDim(ShapeHandle(), 5)->value() == -1);
   CHECK(s.rank(ShapeHandle()) == -1);
   CHECK(s.MakeVector(-1).ok());
+  CHECK(absl::IsInvalidArgument(s.MakeVector(-5).status()));
+  CHECK(absl::IsInvalidArgument(s.MakeShape(Shape{2, -5}).status()));
 
   auto old = MakeContext();
   old.only_first_index = true;

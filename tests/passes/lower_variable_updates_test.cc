@@ -106,9 +106,13 @@ TEST_CASE("an update of slices becomes a read, a scatter and an assignment") {
     CHECK(TextOf(graph) ==
           Lines{"before = NoOp()", "i = Const()",
                 "s = AssignVariableOp(v, s/scatter, ^before)",
-                "s/index = ExpandDims(i, s/last_dim)", "s/last_dim = Const(^i)",
+                "s/first_dim = Const(^i)", "s/first_dim_1 = Const(^i)",
+                "s/index = ExpandDims(s/indices, s/last_dim)",
+                "s/indices = ExpandDims(i, s/first_dim)",
+                "s/last_dim = Const(^i)",
                 "s/read = ReadVariableOp(v, ^before, ^i, ^x)",
-                "s/scatter = " + math + "(s/read, s/index, x:1)",
+                "s/scatter = " + math + "(s/read, s/index, s/slices)",
+                "s/slices = ExpandDims(x:1, s/first_dim_1)",
                 "v = VarHandleOp()", "x = Const()"});
     CHECK(node.GetAttr<bool>("validate_shape").value());
     CHECK(!node.HasAttr("Tindices"));

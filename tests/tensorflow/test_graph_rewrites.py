@@ -197,6 +197,25 @@ def test_values_that_a_session_feeds():
         _check(result)
 
 
+# ---- tf.parallel_stack, which TensorFlow turns into updates of one tensor
+
+def _parallel_stacks():
+    import tensorflow as tf
+
+    @tf.function
+    def f(x, wide, text):
+        return (tf.parallel_stack([x, x * 2, tf.sin(x)]) * 2,
+                tf.parallel_stack([wide, wide + 1]), tf.parallel_stack([text, text]))
+    return _on_both(lambda _: [
+        y if y.dtype != tf.string else tf.strings.length(y)
+        for y in tf.nest.flatten(f(tf.constant([1.0, 2.0]), tf.constant(
+            [3, 4], tf.int64), tf.constant(["a", "bc"])))])
+
+
+def test_parallel_stack():
+    _check(harness.run(_parallel_stacks))
+
+
 # ---- Normalizations that TensorFlow fuses if its own kernels use oneDNN
 
 def _normalizations():

@@ -39,6 +39,19 @@ def _index_of_rank_2_and_int64(tf):
     return f(tf.constant([[0, 3], [3, 3]], tf.int64))
 
 
+def _scalar_index(tf):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    rows = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+
+    @tf.function
+    def f(i):
+        v.scatter_add(tf.IndexedSlices(tf.constant(10.0), i))
+        v.scatter_update(tf.IndexedSlices(tf.constant(7.0), i + 1))
+        rows.scatter_sub(tf.IndexedSlices(tf.constant([1.0, 2.0]), i))
+        return v.read_value(), rows.read_value()
+    return f(tf.constant(1))
+
+
 def _nothing(tf):
     v = tf.Variable([1.0, 2.0])
 
@@ -113,8 +126,8 @@ def _lookup(tf):
 CASES = {"add": _how("scatter_add"), "sub": _how("scatter_sub"),
          "update": _how("scatter_update"), "max": _how("scatter_max"),
          "min": _how("scatter_min"), "rank 2": _index_of_rank_2_and_int64,
-         "nothing": _nothing, "sequence": _in_sequence, "while": _while,
-         "cond": _cond, "lookup": _lookup}
+         "scalar index": _scalar_index, "nothing": _nothing,
+         "sequence": _in_sequence, "while": _while, "cond": _cond, "lookup": _lookup}
 OPTIMIZERS = {
     "sgd": lambda keras: keras.optimizers.SGD(0.5),
     "momentum": lambda keras: keras.optimizers.SGD(0.1, momentum=0.9),

@@ -128,8 +128,13 @@ class ShapeInference {
   absl::StatusOr<ShapeHandle> MakeScalar() {
     return Wrap(internal::tensorflow.TF_ShapeInferenceContextScalar(context_));
   }
-  // Returns a shape of rank 1. A size of -1 is unknown.
+  // Returns a shape of rank 1. A size of -1 is unknown. INVALID_ARGUMENT if it
+  // is below -1.
   absl::StatusOr<ShapeHandle> MakeVector(int64_t size) {
+    if (size < -1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a dimension cannot be ", size, "; -1 stands for an unknown one"));
+    }
     return Wrap(internal::tensorflow.TF_ShapeInferenceContextVectorFromSize(
         context_, static_cast<size_t>(size)));
   }

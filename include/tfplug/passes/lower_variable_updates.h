@@ -176,21 +176,33 @@ class LowerVariableUpdates : public GraphPass {
     return added;
   }
 
-  // Adds the index with a last dimension of 1, as the TensorScatter ops
-  // require.
-  static absl::StatusOr<Node> AddIndex(Graph& graph, const Update& update) {
-    auto last = AddScalar(graph, update, "/last_dim", -1);
-    if (!last.ok()) return last;
-    auto index = graph.AddNode(
-        graph.UniqueName(std::string(update.node.name()) + "/index"),
+  // Adds the tensor with another dimension of 1, the first or, if `axis` is -1,
+  // the last one.
+  static absl::StatusOr<Output> AddDimension(Graph& graph, const Update& update,
+                                             const char* suffix, Output tensor,
+                                             DataType type, int32_t axis) {
+    auto dim =
+        AddScalar(graph, update, axis < 0 ? "/last_dim" : "/first_dim", axis);
+    if (!dim.ok()) return dim.status();
+    auto added = graph.AddNode(
+        graph.UniqueName(std::string(update.node.name()) + suffix),
         "ExpandDims");
+    if (!added.ok()) return added.status();
+    added->SetDevice(update.math_device);
+    added->SetAttr("T", type);
+    added->SetAttr("Tdim", DataType::kInt32);
+    if (auto s = added->SetInputs({tensor, *dim}); !s.ok()) return s;
+    return Output(*added);
+  }
+
+  // Adds the index with a last dimension of 1, as the TensorScatter ops
+  // require, and a first one: they accept no slices of rank 0, which a scalar
+  // index into a vector has.
+  static absl::StatusOr<Output> AddIndex(Graph& graph, const Update& update) {
+    const auto index = AddDimension(graph, update, "/indices",
+                                    update.node.input(1), update.index_type, 0);
     if (!index.ok()) return index;
-    index->SetDevice(update.math_device);
-    index->SetAttr("T", update.index_type);
-    index->SetAttr("Tdim", DataType::kInt32);
-    if (auto s = index->AddInput(update.node.input(1)); !s.ok()) return s;
-    if (auto s = index->AddInput(*last); !s.ok()) return s;
-    return index;
+    return AddDimension(graph, update, "/index", *index, update.index_type, -1);
   }
 
   // Replaces each ResourceGather. It only reads, so the order does not matter.
@@ -242,7 +254,15 @@ class LowerVariableUpdates : public GraphPass {
       math->SetAttr("Tindices", update.index_type);
       if (auto s = math->AddInput(*index); !s.ok()) return s;
     }
-    if (auto s = math->AddInput(node.input(value)); !s.ok()) return s;
+    Output addend = node.input(value);
+    if (value == 2) {
+      // The index has a first dimension of 1, see AddIndex().
+      const auto slices =
+          AddDimension(graph, update, "/slices", addend, update.dtype, 0);
+      if (!slices.ok()) return slices.status();
+      addend = *slices;
+    }
+    if (auto s = math->AddInput(addend); !s.ok()) return s;
 
     // Keeps the colocation with the variable.
     if (node.HasAttr("_class") && update.math_device == node.device()) {

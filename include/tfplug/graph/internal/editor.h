@@ -63,6 +63,7 @@ class GraphEditor {
     state_.index_.names.Set(n, name);
     InsertName(n);
     MarkDirty(n);
+    PruneUses(n);
     ForEachUse(n, [&](UseEntry use) {
       NodeEdit& edit = EditInputs(use.user);
       ListOf(edit, use.edge)[state_.SlotOf(use.user, use.edge, edit)] =
@@ -175,6 +176,7 @@ class GraphEditor {
   // Redirects the data edges from output `port` of `from` to `to`, except those
   // into the node of `to`.
   void ReplaceUses(uint32_t from, int32_t port, Edge to) {
+    PruneUses(from);
     ForEachUse(from, [&](UseEntry use) {
       if (use.user == to.source || state_.edges_[use.edge].port != port) return;
       ReplaceEdge(use.user, use.edge, to);
@@ -182,6 +184,7 @@ class GraphEditor {
   }
   // Redirects all edges from `from` to `to`, except those into `to`.
   void ReplaceNode(uint32_t from, uint32_t to) {
+    PruneUses(from);
     ForEachUse(from, [&](UseEntry use) {
       if (use.user == to) return;
       const int32_t port = state_.edges_[use.edge].port;
@@ -314,6 +317,13 @@ class GraphEditor {
     source = kNoNode;
   }
 
+  // Drops the uses that earlier edits have ended, so that many edits of one
+  // node do not visit all of them each time.
+  void PruneUses(uint32_t n) {
+    state_.uses_.Prune(
+        n, [&](UseEntry use) { return state_.edges_[use.edge].source != n; });
+  }
+
   // Calls f(use) for each use of `n`, unless an earlier call ended its edge.
   template <class F>
   void ForEachUse(uint32_t n, const F& f) {
@@ -329,9 +339,7 @@ class GraphEditor {
   void ForEachControl(uint32_t n, NodeEdit& edit, uint32_t source, const F& f) {
     const InputList& controls = edit.controls;
     if (controls.num_slots() > state_.uses_.count(source)) {
-      state_.uses_.Prune(source, [&](UseEntry use) {
-        return state_.edges_[use.edge].source != source;
-      });
+      PruneUses(source);
       return ForEachUse(source, [&](UseEntry use) {
         if (use.user == n && state_.edges_[use.edge].port == kControlPort) {
           f(use.edge);
