@@ -111,7 +111,8 @@ TEST_CASE(
   tfplug::testing::KernelRegistry::Get().Refill(&TF_InitKernel);
   const std::pair<const char*, float> ops[] = {
       {"Relu", 5}, {"Elu", 6}, {"Selu", 3}};
-  for (const auto& [op, want] : ops) {
+  for (const auto& each : ops) {
+    const char* const op = each.first;
     INFO(op);
     float result = 0;
     throws = true;
@@ -120,7 +121,7 @@ TEST_CASE(
     CHECK(absl::IsInternal(status));
     CHECK(status.message().find("it threw") != std::string::npos);
     CHECK(RunOp(fixture, op, &result).ok());
-    CHECK(result == want);
+    CHECK(result == each.second);
   }
 }
 
