@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tfplug/primitives/epilogue.h"
 #include "tfplug/testing/internal/random_views.h"
 
 // The composed primitives for neural networks against sums over all elements.
@@ -16,9 +17,11 @@ namespace {
 
 using tfplug::BatchNormalization;
 using tfplug::Convolution;
+using tfplug::DataType;
 using tfplug::Operand;
 using tfplug::Pooling;
 using tfplug::PoolKind;
+using tfplug::Value;
 using tfplug::Window;
 using tfplug::Windows;
 using tfplug::testing::Array;
@@ -26,6 +29,8 @@ using tfplug::testing::Below;
 using tfplug::testing::Dims;
 using tfplug::testing::ForEachIndex;
 using tfplug::testing::Random;
+
+constexpr DataType kFloat = DataType::kFloat;
 
 Window RandomWindow(Random& random) {
   Window window{1 + Below(random, 6),
@@ -185,22 +190,29 @@ TEST_CASE("Products with an epilogue") {
     const int64_t rows = 1 + Below(random, 4), columns = 1 + Below(random, 5);
     Array<float> a(random, {rows, 3}), b(random, {3, columns}),
         c(random, {rows, columns});
-    Array<float> scale(random, {columns}), shift(random, {columns});
-    for (auto* array : {&a, &b, &scale, &shift}) {
-      array->Fill(Integers<float>(random));
-    }
-    tfplug::Epilogue epilogue;
-    epilogue.activation = static_cast<ActivationKind>(run % 7);
-    epilogue.alpha = 0.25;
-    if (run % 2 == 0) epilogue.scale = &scale.view();
-    if (run % 4 < 2) epilogue.shift = &shift.view();
+    const auto integers = Integers<float>(random);
+    for (auto* array : {&a, &b}) array->Fill(integers);
+    std::vector<float> scale(static_cast<size_t>(columns)), shift = scale;
+    std::generate(scale.begin(), scale.end(), integers);
+    std::generate(shift.begin(), shift.end(), integers);
+    const Operand scales = Operand::Dense(scale.data(), kFloat, {columns});
+    const Operand shifts = Operand::Dense(shift.data(), kFloat, {columns});
+    const auto activation = static_cast<ActivationKind>(run % 7);
+    const bool has_scale = run % 2 == 0, has_shift = run % 4 < 2;
+    const tfplug::Expression expression =
+        *tfplug::MakeEpilogue(kFloat, has_scale ? kFloat : DataType(0),
+                              has_shift ? kFloat : DataType(0), activation,
+                              /*alpha=*/0.25);
+    std::vector<Operand> inputs;
+    if (has_scale) inputs.push_back(tfplug::RepeatVector(scales, c.view()));
+    if (has_shift) inputs.push_back(tfplug::RepeatVector(shifts, c.view()));
     const auto want = [&](int64_t i, int64_t j) {
       float sum = 0;
       for (int64_t k = 0; k < 3; ++k) sum += a.at({i, k}) * b.at({k, j});
-      if (run % 2 == 0) sum *= scale.at({j});
-      if (run % 4 < 2) sum += shift.at({j});
+      if (has_scale) sum *= scale[size_t(j)];
+      if (has_shift) sum += shift[size_t(j)];
       const float positive = std::max(sum, 0.0f);
-      switch (epilogue.activation) {
+      switch (activation) {
         case ActivationKind::kRelu:
           return positive;
         case ActivationKind::kRelu6:
@@ -223,20 +235,87 @@ TEST_CASE("Products with an epilogue") {
       });
     };
     tfplug::Launcher& launcher = reference.launcher;
-    REQUIRE(launcher.FusedMatMul(a.view(), b.view(), epilogue, c.view()).ok());
+    REQUIRE(
+        launcher.MatMulMap(a.view(), b.view(), expression, inputs, {c.view()})
+            .ok());
     check();
+    const auto found = tfplug::FindEpilogue(expression, inputs);
+    REQUIRE(found.has_value());
+    CHECK(found->activation == activation);
+    if (activation == ActivationKind::kLeakyRelu) CHECK(found->alpha == 0.25);
+    REQUIRE(found->scale.has_value() == has_scale);
+    REQUIRE(found->shift.has_value() == has_shift);
+    if (has_scale) CHECK(found->scale->data == scale.data());
+    if (has_shift) {
+      CHECK(found->shift->data == shift.data());
+      CHECK(found->shift->rank == 1);
+      CHECK(found->shift->dim(0) == columns);
+    }
     // The same as a convolution of one-dimensional images.
     c.Fill([] { return 0.0f; });
     const auto image = [](Operand view) {
       return tfplug::ir::WithDim(view, 0, 1);
     };
     const Convolution conv{{{rows, rows, 1, 1, 1, 0, 0}}, 1};
+    for (Operand& input : inputs) input = image(input);
     REQUIRE(launcher
-                .FusedConv(conv, image(a.view()), image(b.view()), epilogue,
-                           image(c.view()))
+                .ConvMap(conv, image(a.view()), image(b.view()), expression,
+                         inputs, {image(c.view())})
                 .ok());
     check();
   }
+}
+
+TEST_CASE("An expression that is no epilogue") {
+  Random random(7);
+  std::vector<float> vector(3);
+  std::vector<int32_t> integers(3);
+  const Array<float> matrix(random, {2, 3});
+  const auto is_found = [](DataType input, DataType output, auto f,
+                           const Operand& operand) {
+    const auto expression =
+        tfplug::MakeExpression({DataType::kFloat, input}, {output}, f);
+    REQUIRE(expression.ok());
+    return tfplug::FindEpilogue(*expression, {operand}).has_value();
+  };
+  const Operand row = tfplug::RepeatVector(
+      Operand::Dense(vector.data(), kFloat, {3}), matrix.view());
+  const auto add = [](Value x, Value y) { return x + y; };
+  CHECK(is_found(kFloat, kFloat, add, row));
+  // The operand is no vector.
+  CHECK_FALSE(is_found(kFloat, kFloat, add, matrix.view()));
+  // The output has another type.
+  CHECK_FALSE(is_found(kFloat, DataType::kHalf, add, row));
+  // A sum that is rounded, one with an integer, and other formulas.
+  CHECK_FALSE(is_found(
+      kFloat, kFloat,
+      [](Value x, Value y) {
+        return tfplug::Max(Cast(x + y, DataType::kHalf), 0);
+      },
+      row));
+  CHECK_FALSE(is_found(
+      kFloat, kFloat,
+      [](Value x, Value y) { return x + Cast(y, DataType::kHalf); }, row));
+  CHECK_FALSE(is_found(
+      DataType::kInt32, kFloat,
+      [](Value x, Value y) { return x + Cast(y, x.type()); },
+      tfplug::RepeatVector(
+          Operand::Dense(integers.data(), DataType::kInt32, {3}),
+          matrix.view())));
+  CHECK_FALSE(is_found(
+      kFloat, kFloat, [](Value x, Value y) { return x - y; }, row));
+  CHECK_FALSE(is_found(
+      kFloat, kFloat, [](Value x, Value y) { return tfplug::Max(x + y, 1); },
+      row));
+  CHECK_FALSE(is_found(
+      kFloat, kFloat,
+      [](Value x, Value y) { return Select(x + y > 0, x, (x + y) * 0.5); },
+      row));
+  CHECK_FALSE(is_found(
+      kFloat, kFloat, [](Value x, Value y) { return (x + y) * y; }, row));
+  CHECK_FALSE(is_found(
+      kFloat, kFloat, [](Value x, Value y) { return Select(x < y, x, y); },
+      row));
 }
 
 TEST_CASE("The memory for windows is bounded") {

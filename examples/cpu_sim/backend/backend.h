@@ -33,20 +33,22 @@ class Backend final : public tfplug::Backend<cpu_sim::Stream> {
                     const tfplug::Operand& input, const tfplug::Operand& values,
                     const tfplug::Operand& indices) override;
 
-  absl::Status FusedMatMul(Stream& stream, tfplug::Launcher& launcher,
-                           const tfplug::Operand& a, const tfplug::Operand& b,
-                           const tfplug::Epilogue& epilogue,
-                           const tfplug::Operand& c) override;
+  absl::Status MatMulMap(Stream& stream, tfplug::Launcher& launcher,
+                         const tfplug::Operand& a, const tfplug::Operand& b,
+                         const tfplug::Expression& expression,
+                         tfplug::Operands inputs,
+                         tfplug::Operands outputs) override;
   absl::Status Conv(Stream& stream, tfplug::Launcher& launcher,
                     const tfplug::Convolution& conv,
                     const tfplug::Operand& image, const tfplug::Operand& filter,
                     const tfplug::Operand& output) override;
-  absl::Status FusedConv(Stream& stream, tfplug::Launcher& launcher,
-                         const tfplug::Convolution& conv,
-                         const tfplug::Operand& image,
-                         const tfplug::Operand& filter,
-                         const tfplug::Epilogue& epilogue,
-                         const tfplug::Operand& output) override;
+  absl::Status ConvMap(Stream& stream, tfplug::Launcher& launcher,
+                       const tfplug::Convolution& conv,
+                       const tfplug::Operand& image,
+                       const tfplug::Operand& filter,
+                       const tfplug::Expression& expression,
+                       tfplug::Operands inputs,
+                       tfplug::Operands outputs) override;
   absl::Status ConvInputGradient(
       Stream& stream, tfplug::Launcher& launcher,
       const tfplug::Convolution& conv, const tfplug::Operand& filter,

@@ -77,27 +77,10 @@ absl::Status Enqueue(Stream& stream, Launcher& launcher, const Conv2D& conv,
   });
 }
 
-}  // namespace
-
-absl::Status Backend::Conv(Stream& stream, Launcher& launcher,
-                           const Convolution& conv, const Operand& image,
-                           const Operand& filter, const Operand& output) {
-  if (!IsFast(conv, image)) {
-    return Base::Conv(stream, launcher, conv, image, filter, output);
-  }
-  return FusedConv(stream, launcher, conv, image, filter, {}, output);
-}
-
-absl::Status Backend::FusedConv(Stream& stream, Launcher& launcher,
-                                const Convolution& conv, const Operand& image,
-                                const Operand& filter,
-                                const tfplug::Epilogue& epilogue,
-                                const Operand& output) {
-  const bool has_shift = epilogue.scale == nullptr || epilogue.shift != nullptr;
-  if (!IsFast(conv, image) || !has_shift) {
-    return Base::FusedConv(stream, launcher, conv, image, filter, epilogue,
-                           output);
-  }
+absl::Status Forward(Stream& stream, Launcher& launcher,
+                     const Convolution& conv, const Operand& image,
+                     const Operand& filter, const tfplug::Epilogue& epilogue,
+                     const Operand& output) {
   FloatOutputs outputs(launcher);
   TFPLUG_ASSIGN_OR_RETURN(const Operand x, ToFloats(launcher, image));
   TFPLUG_ASSIGN_OR_RETURN(const Operand f, ToFloats(launcher, filter));
@@ -114,6 +97,31 @@ absl::Status Backend::FusedConv(Stream& stream, Launcher& launcher,
         Simd().depthwise.forward(c, on_device, operands...);
       }));
   return outputs.Finish();
+}
+
+}  // namespace
+
+absl::Status Backend::Conv(Stream& stream, Launcher& launcher,
+                           const Convolution& conv, const Operand& image,
+                           const Operand& filter, const Operand& output) {
+  if (!IsFast(conv, image)) {
+    return Base::Conv(stream, launcher, conv, image, filter, output);
+  }
+  return Forward(stream, launcher, conv, image, filter, {}, output);
+}
+
+absl::Status Backend::ConvMap(Stream& stream, Launcher& launcher,
+                              const Convolution& conv, const Operand& image,
+                              const Operand& filter,
+                              const tfplug::Expression& expression,
+                              tfplug::Operands inputs,
+                              tfplug::Operands outputs) {
+  const auto epilogue = FindFastEpilogue(expression, inputs);
+  if (!IsFast(conv, image) || !epilogue.has_value()) {
+    return Base::ConvMap(stream, launcher, conv, image, filter, expression,
+                         inputs, outputs);
+  }
+  return Forward(stream, launcher, conv, image, filter, *epilogue, outputs[0]);
 }
 
 absl::Status Backend::ConvInputGradient(Stream& stream, Launcher& launcher,

@@ -9,14 +9,22 @@ namespace cpu_sim {
 
 using tfplug::Operand;
 
+std::optional<tfplug::Epilogue> FindFastEpilogue(
+    const tfplug::Expression& expression, tfplug::Operands inputs) {
+  if (!IsComputedInFloat(expression.inputs()[0])) return std::nullopt;
+  auto epilogue = FindEpilogue(expression, inputs);
+  const bool has_shift = !epilogue || !epilogue->scale || epilogue->shift;
+  return has_shift ? epilogue : std::nullopt;
+}
+
 absl::StatusOr<Epilogue> EpilogueForDevice(Stream& stream,
                                            tfplug::Launcher& launcher,
                                            const tfplug::Epilogue& epilogue) {
   Epilogue result{nullptr, nullptr, epilogue.activation,
                   static_cast<float>(epilogue.alpha)};
-  const auto convert = [&](const Operand* vector,
+  const auto convert = [&](const std::optional<Operand>& vector,
                            const float*& to) -> absl::Status {
-    if (vector == nullptr) return absl::OkStatus();
+    if (!vector.has_value()) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Operand floats, ToFloats(launcher, *vector));
     TFPLUG_RETURN_IF_ERROR(MakePrivate(stream, floats));
     to = static_cast<const float*>(floats.data);
@@ -27,19 +35,20 @@ absl::StatusOr<Epilogue> EpilogueForDevice(Stream& stream,
   return result;
 }
 
-absl::Status Backend::FusedMatMul(Stream& stream, tfplug::Launcher& launcher,
-                                  const Operand& a, const Operand& b,
-                                  const tfplug::Epilogue& epilogue,
-                                  const Operand& c) {
-  const bool has_shift = epilogue.scale == nullptr || epilogue.shift != nullptr;
-  if (!IsComputedInFloat(c.type) || !has_shift) {
-    return tfplug::Backend<Stream>::FusedMatMul(stream, launcher, a, b,
-                                                epilogue, c);
+absl::Status Backend::MatMulMap(Stream& stream, tfplug::Launcher& launcher,
+                                const Operand& a, const Operand& b,
+                                const tfplug::Expression& expression,
+                                tfplug::Operands inputs,
+                                tfplug::Operands outputs) {
+  const auto epilogue = FindFastEpilogue(expression, inputs);
+  if (!epilogue.has_value()) {
+    return tfplug::Backend<Stream>::MatMulMap(stream, launcher, a, b,
+                                              expression, inputs, outputs);
   }
-  FloatOutputs outputs(launcher);
-  TFPLUG_ASSIGN_OR_RETURN(Operand y, outputs.Add(c));
+  FloatOutputs float_outputs(launcher);
+  TFPLUG_ASSIGN_OR_RETURN(Operand y, float_outputs.Add(outputs[0]));
   TFPLUG_ASSIGN_OR_RETURN(const Epilogue on_device,
-                          EpilogueForDevice(stream, launcher, epilogue));
+                          EpilogueForDevice(stream, launcher, *epilogue));
   TFPLUG_RETURN_IF_ERROR(MatMul(stream, launcher, a, b, y));
   TFPLUG_RETURN_IF_ERROR(MakePrivate(stream, y));
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([on_device, y] {
@@ -48,7 +57,7 @@ absl::Status Backend::FusedMatMul(Stream& stream, tfplug::Launcher& launcher,
     Simd().apply(on_device, y.num_elements() / columns, columns, elements,
                  elements);
   }));
-  return outputs.Finish();
+  return float_outputs.Finish();
 }
 
 }  // namespace cpu_sim

@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "tfplug/op_kernels/conv.h"
 #include "tfplug/op_kernels/matmul.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/primitives/epilogue.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -29,16 +32,18 @@ class FusedOpsAttr {
     TFPLUG_ASSIGN_OR_RETURN(const int64_t num_args,
                             construction.GetAttr<int32_t>("num_args"));
     // Some of these ops lack them in older releases.
+    double alpha = 0.2;
     TFPLUG_RETURN_IF_ERROR(GetIfPresent(construction, "epsilon", epsilon_));
     TFPLUG_RETURN_IF_ERROR(
-        GetIfPresent(construction, "leakyrelu_alpha", alpha_));
+        GetIfPresent(construction, "leakyrelu_alpha", alpha));
+    ActivationKind activation = ActivationKind::kNone;
     auto name = names.begin();
     if (name != names.end()) {
       has_bias_ = *name == "BiasAdd";
       normalizes_ = *name == "FusedBatchNorm";
       if (has_bias_ || normalizes_) ++name;
     }
-    if (name != names.end() && FindActivation(*name)) ++name;
+    if (name != names.end() && FindActivation(*name, activation)) ++name;
     std::string all;
     for (const std::string& each : names) {
       all += (all.empty() ? "" : ",") + each;
@@ -58,6 +63,12 @@ class FusedOpsAttr {
                             construction.GetAttr<DataType>("T"));
     computed_ = ComputeType(type);
     TFPLUG_ASSIGN_OR_RETURN(
+        expression_, MakeEpilogue(type, normalizes_ ? computed_ : DataType(0),
+                                  has_bias_     ? type
+                                  : normalizes_ ? computed_
+                                                : DataType(0),
+                                  activation, alpha));
+    TFPLUG_ASSIGN_OR_RETURN(
         fold_,
         MakeExpression(
             {type, type, type, type, s}, {computed_, computed_},
@@ -70,38 +81,38 @@ class FusedOpsAttr {
     return absl::OkStatus();
   }
 
-  // The epilogue of one run, and its vectors.
-  struct Arguments {
-    Operand scale, shift;
-    Epilogue epilogue;
-  };
-  // Reads the inputs from index 2 on, vectors of `depth` elements. Folds a
-  // normalization into scale and shift.
-  absl::Status Prepare(OpRun& run, int64_t depth, Arguments& arguments) const {
-    Epilogue& epilogue = arguments.epilogue;
-    epilogue.activation = activation_;
-    epilogue.alpha = alpha_;
+  // Computes activation(product * scale + shift).
+  const Expression& expression() const { return expression_; }
+
+  // Returns the inputs of the expression after the product, from the vectors
+  // that are inputs from index 2 on. Folds a normalization into scale and shift.
+  using Vectors = absl::InlinedVector<Operand, 2>;
+  absl::StatusOr<Vectors> Prepare(OpRun& run, const Operand& product) const {
+    const int64_t depth = product.dim(product.rank - 1);
+    Vectors result;
     if (has_bias_) {
-      TFPLUG_ASSIGN_OR_RETURN(arguments.shift, GetVector(run, 2, depth));
-      epilogue.shift = &arguments.shift;
+      TFPLUG_ASSIGN_OR_RETURN(const Operand shift, GetVector(run, 2, depth));
+      result.push_back(RepeatVector(shift, product));
     }
-    if (!normalizes_) return absl::OkStatus();
+    if (!normalizes_) return result;
     std::array<Operand, 4> vectors;  // scale, offset, mean, variance
     for (int i = 0; i < 4; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(vectors[static_cast<size_t>(i)],
                               GetVector(run, 2 + i, depth));
     }
-    for (Operand* vector : {&arguments.scale, &arguments.shift}) {
-      TFPLUG_ASSIGN_OR_RETURN(*vector,
-                              run.launcher().Allocate(computed_, {depth}));
-    }
-    epilogue.scale = &arguments.scale;
-    epilogue.shift = &arguments.shift;
-    return run.launcher().Map(
+    TFPLUG_ASSIGN_OR_RETURN(const Operand scale,
+                            run.launcher().Allocate(computed_, {depth}));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand shift,
+                            run.launcher().Allocate(computed_, {depth}));
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         fold_,
         {vectors[0], vectors[1], vectors[2], vectors[3],
          ir::ScalarOf(DataType::kFloat, epsilon_, vectors[0])},
-        {arguments.scale, arguments.shift});
+        {scale, shift}));
+    for (const Operand& vector : {scale, shift}) {
+      result.push_back(RepeatVector(vector, product));
+    }
+    return result;
   }
 
  private:
@@ -111,7 +122,7 @@ class FusedOpsAttr {
     TFPLUG_ASSIGN_OR_RETURN(value, construction.GetAttr<float>(name));
     return absl::OkStatus();
   }
-  bool FindActivation(const std::string& name) {
+  static bool FindActivation(const std::string& name, ActivationKind& kind) {
     static constexpr std::pair<const char*, ActivationKind> kActivations[] = {
         {"Relu", ActivationKind::kRelu},
         {"Relu6", ActivationKind::kRelu6},
@@ -122,7 +133,7 @@ class FusedOpsAttr {
     };
     for (const auto& [known, activation] : kActivations) {
       if (name != known) continue;
-      activation_ = activation;
+      kind = activation;
       return true;
     }
     return false;
@@ -138,10 +149,9 @@ class FusedOpsAttr {
 
   bool has_bias_ = false;
   bool normalizes_ = false;
-  ActivationKind activation_ = ActivationKind::kNone;
-  double alpha_ = 0.2, epsilon_ = 1e-4;
+  double epsilon_ = 1e-4;
   DataType computed_{};
-  Expression fold_;
+  Expression expression_, fold_;
 };
 
 class FusedConv final : public Conv {
@@ -155,11 +165,9 @@ class FusedConv final : public Conv {
   absl::Status Convolve(OpRun& run, const Convolution& conv,
                         const Operand& image, const Operand& filter,
                         const Operand& output) override {
-    FusedOpsAttr::Arguments arguments;
-    TFPLUG_RETURN_IF_ERROR(
-        fused_.Prepare(run, output.dim(output.rank - 1), arguments));
-    return run.launcher().FusedConv(conv, image, filter, arguments.epilogue,
-                                    output);
+    TFPLUG_ASSIGN_OR_RETURN(const auto vectors, fused_.Prepare(run, output));
+    return run.launcher().ConvMap(conv, image, filter, fused_.expression(),
+                                  vectors, absl::MakeConstSpan(&output, 1));
   }
 
  private:
@@ -176,9 +184,9 @@ class FusedMatMul final : public MatMulKernel {
  protected:
   absl::Status Multiply(OpRun& run, const Operand& a, const Operand& b,
                         const Operand& c) override {
-    FusedOpsAttr::Arguments arguments;
-    TFPLUG_RETURN_IF_ERROR(fused_.Prepare(run, c.dim(1), arguments));
-    return run.launcher().FusedMatMul(a, b, arguments.epilogue, c);
+    TFPLUG_ASSIGN_OR_RETURN(const auto vectors, fused_.Prepare(run, c));
+    return run.launcher().MatMulMap(a, b, fused_.expression(), vectors,
+                                    absl::MakeConstSpan(&c, 1));
   }
 
  private:

@@ -128,36 +128,30 @@ class Backend {
         launcher, conv, image, output_gradient, filter_gradient);
   }
 
-  // Compute a product whose elements are changed before they are stored. The
-  // defaults store them twice.
-  virtual absl::Status FusedMatMul(StreamT& /*stream*/, Launcher& launcher,
-                                   const Operand& a, const Operand& b,
-                                   const Epilogue& epilogue, const Operand& c) {
-    auto status = launcher.MatMul(a, b, c);
-    return status.ok()
-               ? primitives_internal::ApplyEpilogue(launcher, epilogue, c)
-               : status;
-  }
-  // Does the same for any expression: input 0 is an element of the product, of
-  // the type of a and b, and the others are elements of `inputs`. All operands
-  // after the expression have the dimensions of the product. The outputs
-  // overlap no other operand.
+  // Compute an expression of the elements of a product before they are stored:
+  // input 0 is an element of the product, of the type of its operands, and the
+  // others are elements of `inputs`. All operands after the expression have the
+  // dimensions of the product. The outputs overlap no other operand. The
+  // defaults store the product. FindEpilogue (epilogue.h) recognizes what many
+  // libraries compute.
   virtual absl::Status MatMulMap(StreamT& /*stream*/, Launcher& launcher,
                                  const Operand& a, const Operand& b,
                                  const Expression& expression, Operands inputs,
                                  Operands outputs) {
-    return primitives_internal::ComposeMatMulMap(launcher, a, b, expression,
-                                                 inputs, outputs);
+    return primitives_internal::ComposeProductMap(
+        launcher, a.type, expression, inputs, outputs,
+        [&](const Operand& c) { return launcher.MatMul(a, b, c); });
   }
-  virtual absl::Status FusedConv(StreamT& /*stream*/, Launcher& launcher,
-                                 const Convolution& conv, const Operand& image,
-                                 const Operand& filter,
-                                 const Epilogue& epilogue,
-                                 const Operand& output) {
-    auto status = launcher.Conv(conv, image, filter, output);
-    return status.ok()
-               ? primitives_internal::ApplyEpilogue(launcher, epilogue, output)
-               : status;
+  virtual absl::Status ConvMap(StreamT& /*stream*/, Launcher& launcher,
+                               const Convolution& conv, const Operand& image,
+                               const Operand& filter,
+                               const Expression& expression, Operands inputs,
+                               Operands outputs) {
+    return primitives_internal::ComposeProductMap(
+        launcher, image.type, expression, inputs, outputs,
+        [&](const Operand& y) {
+          return launcher.Conv(conv, image, filter, y);
+        });
   }
 
   // Computes the maximum or the average of each window.

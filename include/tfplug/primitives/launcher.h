@@ -60,15 +60,12 @@ struct PrimitiveTable {
   absl::Status (*conv_filter_gradient)(void* backend, void* stream, Launcher&,
                                        const Convolution&, const Operand&,
                                        const Operand&, const Operand&);
-  absl::Status (*fused_mat_mul)(void* backend, void* stream, Launcher&,
-                                const Operand&, const Operand&, const Epilogue&,
-                                const Operand&);
   absl::Status (*mat_mul_map)(void* backend, void* stream, Launcher&,
                               const Operand&, const Operand&, const Expression&,
                               Operands, Operands);
-  absl::Status (*fused_conv)(void* backend, void* stream, Launcher&,
-                             const Convolution&, const Operand&, const Operand&,
-                             const Epilogue&, const Operand&);
+  absl::Status (*conv_map)(void* backend, void* stream, Launcher&,
+                           const Convolution&, const Operand&, const Operand&,
+                           const Expression&, Operands, Operands);
   absl::Status (*pool)(void* backend, void* stream, Launcher&, const Pooling&,
                        const Operand&, const Operand&);
   absl::Status (*pool_gradient)(void* backend, void* stream, Launcher&,
@@ -232,10 +229,6 @@ class Launcher {
     return table_->conv_filter_gradient(backend_, stream_, *this, conv, image,
                                         output_gradient, filter_gradient);
   }
-  absl::Status FusedMatMul(const Operand& a, const Operand& b,
-                           const Epilogue& epilogue, const Operand& c) {
-    return table_->fused_mat_mul(backend_, stream_, *this, a, b, epilogue, c);
-  }
   absl::Status MatMulMap(const Operand& a, const Operand& b,
                          const Expression& expression, Operands inputs,
                          Operands outputs) {
@@ -247,11 +240,15 @@ class Launcher {
     return table_->mat_mul_map(backend_, stream_, *this, a, b, expression,
                                inputs, outputs);
   }
-  absl::Status FusedConv(const Convolution& conv, const Operand& image,
-                         const Operand& filter, const Epilogue& epilogue,
-                         const Operand& output) {
-    return table_->fused_conv(backend_, stream_, *this, conv, image, filter,
-                              epilogue, output);
+  absl::Status ConvMap(const Convolution& conv, const Operand& image,
+                       const Operand& filter, const Expression& expression,
+                       Operands inputs, Operands outputs) {
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(inputs, primitives::OtherInputs(expression)));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(outputs, expression.outputs()));
+    return table_->conv_map(backend_, stream_, *this, conv, image, filter,
+                            expression, inputs, outputs);
   }
   absl::Status Pool(const Pooling& pooling, const Operand& image,
                     const Operand& output) {

@@ -6,7 +6,6 @@
 
 #include "absl/container/inlined_vector.h"
 #include "tfplug/ir/view.h"
-#include "tfplug/primitives/activation_kind.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -37,16 +36,6 @@ using Windows = absl::InlinedVector<Window, 3>;
 struct Convolution {
   Windows windows;
   int64_t groups = 1;
-};
-
-// The computation on each element of a product before it is stored:
-// activation(product * scale + shift), with an element of the vectors for each
-// column of a matrix or channel of an image.
-struct Epilogue {
-  const Operand* scale = nullptr;  // null: 1
-  const Operand* shift = nullptr;  // null: 0
-  ActivationKind activation = ActivationKind::kNone;
-  double alpha = 0;  // the slope of kLeakyRelu below 0
 };
 
 enum class PoolKind : uint8_t { kMax, kAverage };

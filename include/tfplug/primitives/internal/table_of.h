@@ -111,17 +111,13 @@ struct TableOf {
                                     Launcher& launcher, auto... a) {
       return Self(self).B::ConvFilterGradient(On(stream), launcher, a...);
     };
-    table.fused_mat_mul = [](void* self, void* stream, Launcher& launcher,
-                             auto... a) {
-      return Self(self).B::FusedMatMul(On(stream), launcher, a...);
-    };
     table.mat_mul_map = [](void* self, void* stream, Launcher& launcher,
                            auto... a) {
       return Self(self).B::MatMulMap(On(stream), launcher, a...);
     };
-    table.fused_conv = [](void* self, void* stream, Launcher& launcher,
-                          auto... a) {
-      return Self(self).B::FusedConv(On(stream), launcher, a...);
+    table.conv_map = [](void* self, void* stream, Launcher& launcher,
+                        auto... a) {
+      return Self(self).B::ConvMap(On(stream), launcher, a...);
     };
     table.pool = [](void* self, void* stream, Launcher& launcher, auto... a) {
       return Self(self).B::Pool(On(stream), launcher, a...);
