@@ -160,7 +160,7 @@ inline absl::Status AdaptPythonToDevices(const std::string& device_type) {
   const std::string program = std::string(kPythonReplace) + kPythonDevices;
   absl::Status status;
   for (const Step& step : kSteps) {
-    if (RunInPython(kPythonDevices,
+    if (RunInPython(program,
                     std::string(step.function) + "(\"" + device_type + "\")")) {
       continue;
     }
