@@ -236,7 +236,14 @@ inline bool LaunchPlan::NeedsWide(int64_t largest_index) const {
 inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
                                      uint32_t variant, int64_t largest_index) {
   is_wide_ = NeedsWide(largest_index);
-  key_ = {primitive, code, variant, kept_, rank_, is_wide_, {}};
+  // Assigned one by one: g++ 12 warns of an assignment of the whole.
+  key_.primitive = primitive;
+  key_.code = code;
+  key_.variant = variant;
+  key_.kept = kept_;
+  key_.rank = rank_;
+  key_.is_wide = is_wide_;
+  key_.operands.clear();
   size_t memories = 0, others = 0, values = static_cast<size_t>(rank_);
   for (size_t k = 0; k < num_operands(); ++k) {
     const Operand& view = operand(k);

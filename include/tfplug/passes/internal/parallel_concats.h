@@ -96,7 +96,8 @@ class ParallelConcats {
         graph.AddNode(graph.UniqueName(absl::StrCat(start.name(), "/axis")),
                       "Const"));
     axis.SetDevice(start.device());
-    Constant::Of<int32_t>(Shape(), {0}).Write(axis);
+    const Shape scalar;
+    Constant::Of<int32_t>(scalar, {0}).Write(axis);
     // Places the constant in the same loop as the values.
     TFPLUG_RETURN_IF_ERROR(axis.AddControl(inputs[0].node));
     inputs.emplace_back(axis);
