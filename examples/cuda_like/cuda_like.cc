@@ -282,16 +282,18 @@ absl::Status Device::SynchronizeAllActivity() {
 // ---- Platform --------------------------------------------------------------
 
 absl::Status Platform::Init() {
-  TFPLUG_ASSIGN_OR_RETURN(
-      const std::string count,
-      tfplug::AskInChild([this]() -> absl::StatusOr<std::string> {
-        TFPLUG_RETURN_IF_ERROR(driver_.Load());
-        int devices = 0;
-        TFPLUG_RETURN_IF_ERROR(
-            driver_.Call(driver_.cuDeviceGetCount, &devices));
-        return absl::StrCat(devices);
-      }));
-  count_ = std::atoi(count.c_str());
+  const auto count = [this]() -> absl::StatusOr<std::string> {
+    TFPLUG_RETURN_IF_ERROR(Load());
+    int devices = 0;
+    TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGetCount, &devices));
+    return absl::StrCat(devices);
+  };
+  absl::StatusOr<std::string> devices = tfplug::AskInChild(count);
+  // If another library of this process uses the driver already, the child
+  // cannot, and nothing is lost by using it here.
+  if (!devices.ok()) devices = count();
+  if (!devices.ok()) return devices.status();
+  count_ = std::atoi(devices->c_str());
   return absl::OkStatus();
 }
 

@@ -116,7 +116,7 @@ bool ComputeFunction(Opcode opcode, int64_t n, float* y, const float* x) {
       // Eigen multiplies by a small number first, where few bits of a denormal
       // number remain.
       ForEachPiece(n, y, x, [](const Piece& in) -> Piece {
-        return (in.abs() < 1e-4f).select(in * 1.12837917f, in.erf());
+        return (in.abs() < 2e-4f).select(in * 1.12837917f, in.erf());
       });
       return true;
     default:
