@@ -174,7 +174,7 @@ def test_rare_arguments(results):
 INVALID = [
     ("ConcatV2", dict(values=[[[1.0]], [[1.0], [2.0]]], axis=1),
      "must be equal"),
-    ("ConcatV2", dict(values=[[[1.0]], [[1.0]]], axis=2), "dimension 2"),
+    ("ConcatV2", dict(values=[[[1.0]], [[1.0]]], axis=2), "range [-2, 2), but got 2"),
     ("ConcatV2", dict(values=[1.0, 2.0], axis=0), "dimension 0"),
     ("Pack", dict(values=[[1.0], [1.0, 2.0]], axis=0), "must match"),
     ("Pack", dict(values=[[1.0], [1.0]], axis=-3), "dimension -3"),

@@ -37,7 +37,7 @@ LINEAR = _set(
     "AddN AccumulateNV2 Sum Mean Cumsum MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 "
     "Einsum BiasAdd BiasAddGrad Conv2D Conv2DBackpropInput Conv2DBackpropFilter Conv3D "
     "Conv3DBackpropInputV2 Conv3DBackpropFilterV2 DepthwiseConv2dNative "
-    "DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter AvgPool "
+    "Conv DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter AvgPool "
     "AvgPool3D AvgPoolGrad AvgPool3DGrad ResizeBilinear ResizeBilinearGrad "
     "ScatterNd TensorScatterAdd SegmentSum SegmentMean UnsortedSegmentSum "
     "SegmentSumV2 ResourceScatterAdd ResourceScatterNdAdd SparseSegmentSum "

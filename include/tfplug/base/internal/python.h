@@ -49,9 +49,9 @@ def replace_function(function, name, call):
       function.__code__, function.__globals__, function.__name__,
       function.__defaults__, function.__closure__)
   original.__kwdefaults__ = function.__kwdefaults__
-  code = function.__code__
-  names = code.co_varnames[:code.co_argcount]
+  # Another plug-in may have replaced the code: the signature stays.
   function.__signature__ = inspect.signature(function)
+  names = tuple(function.__signature__.parameters)
   function.__globals__[name] = lambda args, kwargs: call(
       original, names, args, kwargs)
   defined = {}
