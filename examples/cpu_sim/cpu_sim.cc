@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
+#include "kernels/threads.h"
 #include "runtime/heap.h"
 #include "runtime/machine.h"
 
@@ -84,6 +85,7 @@ tfplug::PlatformOptions Platform::Options() {
 }
 
 absl::StatusOr<int> Platform::DeviceCount() {
+  TFPLUG_RETURN_IF_ERROR(Threads::CountFromEnvironment().status());
   return rt::Machine::CountDevices();
 }
 

@@ -6,6 +6,7 @@
 #include "backend/device_views.h"
 #include "backend/epilogue.h"
 #include "backend/floats.h"
+#include "kernels/parallel.h"
 #include "kernels/simd.h"
 
 // Convolutions of two dimensions, in float; tfplug composes the others.
@@ -32,9 +33,17 @@ Window WindowOf(const tfplug::Window& window) {
           window.stride, window.dilation, window.before};
 }
 
+// Returns whether each output element has one input element of each channel.
+bool IsPointwise(const Window& window) {
+  return window.size == 1 && window.stride == 1 && window.out == window.in;
+}
+
 // Returns the number of input elements per output pixel of one group.
 int64_t PatchSize(const Conv2D& conv) {
   return conv.rows.size * conv.cols.size * (conv.in_depth / conv.groups);
+}
+int64_t FilterSize(const Conv2D& conv) {
+  return PatchSize(conv) * conv.out_depth;
 }
 
 Conv2D Describe(const Convolution& conv, const Operand& image,
@@ -46,34 +55,75 @@ Conv2D Describe(const Convolution& conv, const Operand& image,
                 output.dim(3),
                 conv.groups,
                 0};
-  // A tile has as many patches as fit into a cache, and enough to amortize
-  // loading the filter.
-  const int64_t pixels = result.batch * result.rows.out * result.cols.out;
-  result.tile =
-      std::min(pixels, std::max(kMinTile, kTileFloats / PatchSize(result)));
+  if (IsPointwise(result.rows) && IsPointwise(result.cols)) {
+    result.batch *= result.rows.out * result.cols.out;  // pixels are images
+    result.rows = result.cols = {1, 1, 1, 1, 1, 0};
+  }
   return result;
 }
 
-// Enqueues full(conv, x, y, z, workspace) or depthwise(conv, x, y, z).
-template <class Full, class Depthwise>
-absl::Status Enqueue(Stream& stream, Launcher& launcher, const Conv2D& conv,
-                     bool is_depthwise, const Operand& x, const Operand& y,
-                     const Operand& z, Full full, Depthwise depthwise) {
-  if (is_depthwise) {
-    TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
-                            ForDevice(stream, {x, y, z}));
-    return stream.LaunchTask([=] {
-      depthwise(conv, Floats(views[0]), Floats(views[1]), Floats(views[2]));
-    });
+// A convolution, divided into pieces with some of the images each.
+class Pieces {
+ public:
+  explicit Pieces(const Conv2D& conv) : conv_(conv) {
+    const int64_t pixels = conv.rows.out * conv.cols.out;
+    cost_ = std::max<int64_t>(
+        1, pixels * FilterSize(conv) / kLanes + pixels * PatchSize(conv));
+    images_ = PieceOf(cost_);
   }
-  TFPLUG_ASSIGN_OR_RETURN(const Operand workspace,
-                          launcher.Allocate(tfplug::DataType::kFloat,
-                                            {conv.tile * PatchSize(conv)}));
+  // Limits the number of pieces to what the sums of their filters are worth.
+  void SumFilters() {
+    constexpr int64_t kMost = 8, kShare = 4;
+    images_ = std::max({images_, (conv_.batch + kMost - 1) / kMost,
+                        kShare * FilterSize(conv_) / cost_});
+  }
+
+  int64_t count() const { return (conv_.batch + images_ - 1) / images_; }
+  // Returns the output pixels of a tile: as many patches as fit into a cache,
+  // and enough to amortize loading the filter.
+  int64_t tile() const {
+    const int64_t pixels =
+        std::min(images_, conv_.batch) * conv_.rows.out * conv_.cols.out;
+    return std::min(pixels, std::max(kMinTile, kTileFloats / PatchSize(conv_)));
+  }
+  // Returns the floats of the tiles of all threads.
+  int64_t workspace() const {
+    return std::min(NumThreads(), std::max<int64_t>(count(), 1)) * tile() *
+           PatchSize(conv_);
+  }
+
+  // Calls run(conv, offset in the image, offset in the output, piece,
+  // workspace).
+  template <class Run>
+  void ForEach(float* workspace, Run run) const {
+    ForEachPiece(
+        conv_.batch, images_, [&](int64_t begin, int64_t end, int64_t slot) {
+          Conv2D some = conv_;
+          some.batch = end - begin;
+          some.tile = tile();
+          run(some, begin * conv_.rows.in * conv_.cols.in * conv_.in_depth,
+              begin * conv_.rows.out * conv_.cols.out * conv_.out_depth,
+              begin / images_, workspace + slot * some.tile * PatchSize(conv_));
+        });
+  }
+
+ private:
+  Conv2D conv_;
+  int64_t cost_, images_;  // of an image; in a piece
+};
+
+// Enqueues run(x, y, z, workspace), in which the workspace has `floats`.
+template <class Run>
+absl::Status Enqueue(Stream& stream, Launcher& launcher, int64_t floats,
+                     const Operand& x, const Operand& y, const Operand& z,
+                     Run run) {
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Operand workspace,
+      launcher.Allocate(tfplug::DataType::kFloat, {floats}));
   TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
                           ForDevice(stream, {x, y, z, workspace}));
   return stream.LaunchTask([=] {
-    full(conv, Floats(views[0]), Floats(views[1]), Floats(views[2]),
-         Floats(views[3]));
+    run(Floats(views[0]), Floats(views[1]), Floats(views[2]), Floats(views[3]));
   });
 }
 
@@ -87,14 +137,23 @@ absl::Status Forward(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Operand y, outputs.Add(output));
   TFPLUG_ASSIGN_OR_RETURN(const Epilogue on_device,
                           EpilogueForDevice(stream, launcher, epilogue));
+  const Conv2D described = Describe(conv, image, output);
+  const Pieces pieces(described);
+  const bool is_depthwise = IsDepthwise(conv, filter);
   TFPLUG_RETURN_IF_ERROR(Enqueue(
-      stream, launcher, Describe(conv, image, output),
-      IsDepthwise(conv, filter), x, f, y,
-      [on_device](const Conv2D& c, auto*... operands) {
-        Simd().conv2d.forward(c, on_device, operands...);
-      },
-      [on_device](const Conv2D& c, auto*... operands) {
-        Simd().depthwise.forward(c, on_device, operands...);
+      stream, launcher, is_depthwise ? 0 : pieces.workspace(), x, f, y,
+      [=](const float* from, const float* weights, float* to,
+          float* workspace) {
+        pieces.ForEach(workspace, [&](const Conv2D& some, int64_t in,
+                                      int64_t out, int64_t, float* tile) {
+          if (is_depthwise) {
+            Simd().depthwise.forward(some, on_device, from + in, weights,
+                                     to + out);
+          } else {
+            Simd().conv2d.forward(some, on_device, from + in, weights, to + out,
+                                  tile);
+          }
+        });
       }));
   return outputs.Finish();
 }
@@ -138,10 +197,22 @@ absl::Status Backend::ConvInputGradient(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Operand dy,
                           ToFloats(launcher, output_gradient));
   TFPLUG_ASSIGN_OR_RETURN(const Operand dx, outputs.Add(image_gradient));
-  TFPLUG_RETURN_IF_ERROR(
-      Enqueue(stream, launcher, Describe(conv, image_gradient, output_gradient),
-              IsDepthwise(conv, filter), f, dy, dx,
-              Simd().conv2d.input_gradient, Simd().depthwise.input_gradient));
+  const Pieces pieces(Describe(conv, image_gradient, output_gradient));
+  const bool is_depthwise = IsDepthwise(conv, filter);
+  TFPLUG_RETURN_IF_ERROR(Enqueue(
+      stream, launcher, is_depthwise ? 0 : pieces.workspace(), f, dy, dx,
+      [=](const float* weights, const float* from, float* to,
+          float* workspace) {
+        pieces.ForEach(workspace, [&](const Conv2D& some, int64_t in,
+                                      int64_t out, int64_t, float* tile) {
+          if (is_depthwise) {
+            Simd().depthwise.input_gradient(some, weights, from + out, to + in);
+          } else {
+            Simd().conv2d.input_gradient(some, weights, from + out, to + in,
+                                         tile);
+          }
+        });
+      }));
   return outputs.Finish();
 }
 
@@ -159,10 +230,40 @@ absl::Status Backend::ConvFilterGradient(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Operand dy,
                           ToFloats(launcher, output_gradient));
   TFPLUG_ASSIGN_OR_RETURN(const Operand df, outputs.Add(filter_gradient));
-  TFPLUG_RETURN_IF_ERROR(
-      Enqueue(stream, launcher, Describe(conv, image, output_gradient),
-              IsDepthwise(conv, filter_gradient), x, dy, df,
-              Simd().conv2d.filter_gradient, Simd().depthwise.filter_gradient));
+  const Conv2D described = Describe(conv, image, output_gradient);
+  Pieces pieces(described);
+  pieces.SumFilters();
+  const bool is_depthwise = IsDepthwise(conv, filter_gradient);
+  // Each piece but the first has a sum of its own, behind the tiles.
+  const int64_t tiles = is_depthwise ? 0 : pieces.workspace();
+  const int64_t size = FilterSize(described), count = pieces.count();
+  TFPLUG_RETURN_IF_ERROR(Enqueue(
+      stream, launcher, tiles + std::max<int64_t>(count - 1, 0) * size, x, dy,
+      df,
+      [=](const float* from, const float* gradient, float* to,
+          float* workspace) {
+        if (count == 0) std::fill_n(to, size, 0.0f);
+        float* const sums = workspace + tiles;
+        pieces.ForEach(workspace, [&](const Conv2D& some, int64_t in,
+                                      int64_t out, int64_t piece, float* tile) {
+          float* const sum = piece == 0 ? to : sums + (piece - 1) * size;
+          if (is_depthwise) {
+            Simd().depthwise.filter_gradient(some, from + in, gradient + out,
+                                             sum);
+          } else {
+            Simd().conv2d.filter_gradient(some, from + in, gradient + out, sum,
+                                          tile);
+          }
+        });
+        if (count < 2) return;
+        ForEachPiece(size, PieceOf(count),
+                     [&](int64_t begin, int64_t end, int64_t) {
+                       for (int64_t piece = 1; piece < count; ++piece) {
+                         const float* const sum = sums + (piece - 1) * size;
+                         for (int64_t i = begin; i < end; ++i) to[i] += sum[i];
+                       }
+                     });
+      }));
   return outputs.Finish();
 }
 

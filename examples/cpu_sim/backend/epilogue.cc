@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/device_views.h"
 #include "backend/floats.h"
+#include "kernels/parallel.h"
 
 namespace cpu_sim {
 
@@ -54,8 +55,11 @@ absl::Status Backend::MatMulMap(Stream& stream, tfplug::Launcher& launcher,
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([on_device, y] {
     auto* const elements = static_cast<float*>(y.data);
     const int64_t columns = y.dim(y.rank - 1);
-    Simd().apply(on_device, y.num_elements() / columns, columns, elements,
-                 elements);
+    ForEachPiece(y.num_elements() / columns, PieceOf(columns),
+                 [&](int64_t begin, int64_t end, int64_t) {
+                   float* const rows = elements + begin * columns;
+                   Simd().apply(on_device, end - begin, columns, rows, rows);
+                 });
   }));
   return float_outputs.Finish();
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "backend/device_views.h"
 #include "backend/floats.h"
 #include "kernels/gemm.h"
+#include "kernels/parallel.h"
 
 namespace cpu_sim {
 namespace {
@@ -34,18 +36,53 @@ GemmOperand ForGemm(const Operand& view) {
   return {data, view.stride(column), true};
 }
 
-// Multiplies the matrices at all indices of the dimensions from `d` on.
-void MultiplyBatch(int d, Operand a, Operand b, Operand c) {
+// Multiplies the matrices [begin, end) of the batch dimensions, of which it
+// computes the rows or columns [first, last).
+void Multiply(const Operand& a, const Operand& b, const Operand& c,
+              int64_t begin, int64_t end, bool by_row, int64_t first,
+              int64_t last) {
+  const int row = c.rank - 2, split = by_row ? row : row + 1;
+  for (int64_t i = begin; i < end; ++i) {
+    Operand x = a, y = b, z = c;
+    int64_t rest = i;
+    for (int d = row; d-- > 0;) {
+      const int64_t at = rest % c.dim(d);
+      rest /= c.dim(d);
+      for (Operand* view : {&x, &y, &z}) view->Advance(at * view->stride(d));
+    }
+    for (Operand* view : {by_row ? &x : &y, &z}) {
+      view->Advance(first * view->stride(split));
+      view->dim(split) = last - first;
+    }
+    Gemm(z.dim(row), z.dim(row + 1), x.dim(row + 1), ForGemm(x), ForGemm(y),
+         static_cast<float*>(z.data), z.stride(row));
+  }
+}
+
+// Multiplies all matrices: a block has several of a batch, or a part of the rows
+// or columns of a large one.
+void MultiplyAll(const Operand& a, const Operand& b, const Operand& c) {
+  constexpr int64_t kPanel = 64;  // rows or columns
   const int row = c.rank - 2;
-  if (d == row) {
-    Gemm(c.dim(row), c.dim(row + 1), a.dim(row + 1), ForGemm(a), ForGemm(b),
-         static_cast<float*>(c.data), c.stride(row));
-    return;
+  int64_t batch = 1;
+  for (int d = 0; d < row; ++d) batch *= c.dim(d);
+  const int64_t m = c.dim(row), n = c.dim(row + 1);
+  const int64_t cost = m * n * a.dim(row + 1) / kLanes;
+  const bool by_row = m >= n;
+  const int64_t length = by_row ? m : n;
+  if (cost < 2 * kPieceCost) {
+    return ForEachPiece(batch, PieceOf(cost),
+                        [&](int64_t begin, int64_t end, int64_t) {
+                          Multiply(a, b, c, begin, end, by_row, 0, length);
+                        });
   }
-  for (int64_t i = 0; i < c.dim(d); ++i) {
-    MultiplyBatch(d + 1, a, b, c);
-    for (Operand* x : {&a, &b, &c}) x->Advance(x->stride(d));
-  }
+  const int64_t part =
+      std::max(kPanel, length * kPieceCost / cost / kPanel * kPanel);
+  const int64_t parts = (length + part - 1) / part;
+  ForEachBlock(batch * parts, [&](int64_t block, int64_t) {
+    const int64_t i = block / parts, first = block % parts * part;
+    Multiply(a, b, c, i, i + 1, by_row, first, std::min(length, first + part));
+  });
 }
 
 // Moves the last batch dimension to the rows of a and c if b is the same for
@@ -127,7 +164,7 @@ absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
                           PackedViews::Make(stream, {{x, y, z}}));
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([packed = std::move(packed)] {
     const DeviceViews views = packed.Unpack();
-    MultiplyBatch(0, views[0], views[1], views[2]);
+    MultiplyAll(views[0], views[1], views[2]);
   }));
   return result.data == c.data ? absl::OkStatus()
                                : Convert(launcher, result, c);

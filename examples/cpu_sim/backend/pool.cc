@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/device_views.h"
 #include "backend/floats.h"
+#include "kernels/parallel.h"
 #include "kernels/simd.h"
 
 // Pooling of two dimensions, in float; tfplug composes the others.
@@ -28,6 +29,21 @@ Pool2D Describe(const Pooling& pooling, const Operand& image) {
   return {image.dim(0), window(0), window(1), image.dim(3)};
 }
 
+// Calls run(pool, offset in the image, offset in the output, slot) for pieces
+// with some of the images each.
+template <class Run>
+void ForSomeImages(const Pool2D& pool, Run run) {
+  const int64_t in = pool.rows.in * pool.cols.in * pool.depth;
+  const int64_t out = pool.rows.out * pool.cols.out * pool.depth;
+  const int64_t cost = in + out * pool.rows.size * pool.cols.size;
+  ForEachPiece(pool.batch, PieceOf(cost),
+               [&](int64_t begin, int64_t end, int64_t slot) {
+                 Pool2D some = pool;
+                 some.batch = end - begin;
+                 run(some, begin * in, begin * out, slot);
+               });
+}
+
 }  // namespace
 
 absl::Status Backend::Pool(Stream& stream, Launcher& launcher,
@@ -44,7 +60,10 @@ absl::Status Backend::Pool(Stream& stream, Launcher& launcher,
       pooling.kind == PoolKind::kMax ? Simd().pool.max : Simd().pool.average;
   TFPLUG_RETURN_IF_ERROR(
       stream.LaunchTask([function, pool = Describe(pooling, image), views] {
-        function(pool, Floats(views[0]), Floats(views[1]));
+        ForSomeImages(
+            pool, [&](const Pool2D& some, int64_t in, int64_t out, int64_t) {
+              function(some, Floats(views[0]) + in, Floats(views[1]) + out);
+            });
       }));
   return outputs.Finish();
 }
@@ -67,7 +86,11 @@ absl::Status Backend::PoolGradient(Stream& stream, Launcher& launcher,
     TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
                             ForDevice(stream, {dy, dx}));
     TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([pool, views] {
-      Simd().pool.average_gradient(pool, Floats(views[0]), Floats(views[1]));
+      ForSomeImages(pool,
+                    [&](const Pool2D& some, int64_t in, int64_t out, int64_t) {
+                      Simd().pool.average_gradient(some, Floats(views[0]) + out,
+                                                   Floats(views[1]) + in);
+                    });
     }));
     return outputs.Finish();
   }
@@ -75,13 +98,17 @@ absl::Status Backend::PoolGradient(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Operand y, ToFloats(launcher, output));
   TFPLUG_ASSIGN_OR_RETURN(
       const Operand workspace,
-      launcher.Allocate(tfplug::DataType::kFloat, {pool.depth}));
+      launcher.Allocate(tfplug::DataType::kFloat, {NumThreads(), pool.depth}));
   TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
                           ForDevice(stream, {x, y, dy, dx, workspace}));
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([pool, views] {
-    Simd().pool.max_gradient(pool, Floats(views[0]), Floats(views[1]),
-                             Floats(views[2]), Floats(views[3]),
-                             Floats(views[4]));
+    ForSomeImages(
+        pool, [&](const Pool2D& some, int64_t in, int64_t out, int64_t slot) {
+          Simd().pool.max_gradient(
+              some, Floats(views[0]) + in, Floats(views[1]) + out,
+              Floats(views[2]) + out, Floats(views[3]) + in,
+              Floats(views[4]) + slot * pool.depth);
+        });
   }));
   return outputs.Finish();
 }

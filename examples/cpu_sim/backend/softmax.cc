@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/device_views.h"
 #include "backend/floats.h"
+#include "kernels/parallel.h"
 #include "kernels/row_code.h"
 
 // Softmax and its losses, in float.
@@ -19,6 +20,8 @@ template <class T = float>
 T* DataOf(const Operand& view) {
   return static_cast<T*>(view.data);
 }
+
+constexpr int64_t kCost = 16;  // of a class
 
 }  // namespace
 
@@ -38,7 +41,12 @@ absl::Status Backend::Softmax(Stream& stream, Launcher& launcher,
   const int64_t classes = logits.dim(logits.rank - 1);
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask(
       [function, views, classes, rows = logits.num_elements() / classes] {
-        function(DataOf(views[0]), DataOf(views[1]), rows, classes);
+        ForEachPiece(rows, PieceOf(kCost * classes),
+                     [&](int64_t begin, int64_t end, int64_t) {
+                       function(DataOf(views[0]) + begin * classes,
+                                DataOf(views[1]) + begin * classes, end - begin,
+                                classes);
+                     });
       }));
   return outputs.Finish();
 }
@@ -65,16 +73,21 @@ absl::Status Backend::CrossEntropy(Stream& stream, Launcher& launcher,
   const int64_t classes = logits.dim(logits.rank - 1);
   const int64_t rows = logits.num_elements() / classes;
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([is_sparse, views, classes, rows] {
-    const auto run = [&](auto function, const auto* of_rows) {
-      function(DataOf(views[0]), of_rows, DataOf(views[2]), DataOf(views[3]),
-               rows, classes);
+    const auto run = [&](auto function, const auto* of_rows, int64_t labels) {
+      ForEachPiece(
+          rows, PieceOf(kCost * classes),
+          [&](int64_t begin, int64_t end, int64_t) {
+            function(DataOf(views[0]) + begin * classes,
+                     of_rows + begin * labels, DataOf(views[2]) + begin,
+                     DataOf(views[3]) + begin * classes, end - begin, classes);
+          });
     };
     if (!is_sparse) {
-      run(Rows().cross_entropy, DataOf(views[1]));
+      run(Rows().cross_entropy, DataOf(views[1]), classes);
     } else if (views[1].type == DataType::kInt32) {
-      run(Rows().sparse_cross_entropy_32, DataOf<int32_t>(views[1]));
+      run(Rows().sparse_cross_entropy_32, DataOf<int32_t>(views[1]), 1);
     } else {
-      run(Rows().sparse_cross_entropy_64, DataOf<int64_t>(views[1]));
+      run(Rows().sparse_cross_entropy_64, DataOf<int64_t>(views[1]), 1);
     }
   }));
   return outputs.Finish();

@@ -36,8 +36,10 @@ struct RowCode {
   void (*normalize)(const float* x, const float* gamma, const float* beta,
                     float* y, float* means, float* rstds, float epsilon,
                     int64_t rows, int64_t depth);
-  void (*attend)(const AttentionSizes& sizes, const float* q, const float* k,
-                 const float* v, const bool* mask, const float* bias, float* y,
+  // Computes the queries [begin, end) of all batches and heads.
+  void (*attend)(const AttentionSizes& sizes, int64_t begin, int64_t end,
+                 const float* q, const float* k, const float* v,
+                 const bool* mask, const float* bias, float* y,
                  float* probabilities);
 };
 

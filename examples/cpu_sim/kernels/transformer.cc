@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cpu_sim.h"
+#include "kernels/parallel.h"
 #include "kernels/row_code.h"
 
 // The normalization and attention that tfplug's rules for transformers create.
@@ -52,10 +53,22 @@ class LayerNorm final : public tfplug::Kernel {
                             context.AllocateOutput(2, statistics));
     if (x.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
+    constexpr int64_t kCost = 8;  // of an element
     return stream->Launch(
-        Rows().normalize, x.flat<float>(), gamma.flat<float>(),
-        beta.flat<float>(), y.flat<float>(), mean.flat<float>(),
-        rstd.flat<float>(), epsilon_, statistics.num_elements(), depth);
+        [](const float* from, const float* scale, const float* offset,
+           float* to, float* means, float* rstds, float epsilon, int64_t rows,
+           int64_t row) {
+          ForEachPiece(rows, PieceOf(kCost * row),
+                       [=](int64_t begin, int64_t end, int64_t) {
+                         Rows().normalize(from + begin * row, scale, offset,
+                                          to + begin * row, means + begin,
+                                          rstds + begin, epsilon, end - begin,
+                                          row);
+                       });
+        },
+        x.flat<float>(), gamma.flat<float>(), beta.flat<float>(),
+        y.flat<float>(), mean.flat<float>(), rstd.flat<float>(), epsilon_,
+        statistics.num_elements(), depth);
   }
 
  private:
@@ -165,7 +178,15 @@ class Attention final : public tfplug::Kernel {
     if (y.num_elements() == 0 || a.keys == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
-        Rows().attend, a, q.flat<float>(), k.flat<float>(), v.flat<float>(),
+        [](const AttentionSizes& sizes, auto*... operands) {
+          const int64_t cost = sizes.keys * (16 + sizes.size / kLanes +
+                                             sizes.value_size / kLanes);
+          ForEachPiece(sizes.batch * sizes.heads * sizes.queries, PieceOf(cost),
+                       [&](int64_t begin, int64_t end, int64_t) {
+                         Rows().attend(sizes, begin, end, operands...);
+                       });
+        },
+        a, q.flat<float>(), k.flat<float>(), v.flat<float>(),
         a.has_mask ? mask.flat<bool>() : absl::Span<const bool>(),
         a.has_bias ? bias.flat<float>() : absl::Span<const float>(),
         y.flat<float>(),

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/parallel.h"
 #include "kernels/simd/code.h"
 
 namespace cpu_sim::CPU_SIM_LEVEL {
@@ -17,27 +18,48 @@ constexpr int64_t kRows = 64;
 // rows in float and these sums in double preserves small terms.
 template <int count, typename Add>
 void AddUp(const BatchNorm& norm, float* const (&sums)[count], Add add) {
-  float partial[count][kChannels];
-  double total[count][kChannels];
+  constexpr int64_t kPieces = 16;
+  double totals[kPieces][count][kChannels];
   for (int64_t first = 0; first < norm.depth; first += kChannels) {
     const int64_t channels = std::min(kChannels, norm.depth - first);
-    std::memset(total, 0, sizeof(total));
-    for (int64_t begin = 0; begin < norm.rows; begin += kRows) {
-      const int64_t end = std::min(begin + kRows, norm.rows);
-      for (float(&part)[kChannels] : partial) std::fill_n(part, channels, 0.0f);
-      for (int64_t row = begin; row < end; ++row) {
-        add(row * norm.depth + first, channels, first, partial);
+    const int64_t rows = std::max(PieceOf(count * channels),
+                                  (norm.rows + kPieces - 1) / kPieces);
+    ForEachPiece(norm.rows, rows, [&](int64_t begin, int64_t end, int64_t) {
+      double(&total)[count][kChannels] = totals[begin / rows];
+      float partial[count][kChannels];
+      std::memset(total, 0, sizeof(total));
+      while (begin < end) {
+        const int64_t next = std::min(begin + kRows, end);
+        for (float(&part)[kChannels] : partial) {
+          std::fill_n(part, channels, 0.0f);
+        }
+        for (; begin < next; ++begin) {
+          add(begin * norm.depth + first, channels, first, partial);
+        }
+        for (int i = 0; i < count; ++i) {
+          for (int64_t c = 0; c < channels; ++c) total[i][c] += partial[i][c];
+        }
       }
-      for (int i = 0; i < count; ++i) {
-        for (int64_t c = 0; c < channels; ++c) total[i][c] += partial[i][c];
-      }
-    }
+    });
     for (int i = 0; i < count; ++i) {
       for (int64_t c = 0; c < channels; ++c) {
-        sums[i][first + c] = static_cast<float>(total[i][c]);
+        double total = 0;
+        for (int64_t piece = 0; piece * rows < norm.rows; ++piece) {
+          total += totals[piece][i][c];
+        }
+        sums[i][first + c] = static_cast<float>(total);
       }
     }
   }
+}
+
+// Calls use(row) for all rows, of which it uses `channels` elements.
+template <typename Use>
+void ForEachRow(const BatchNorm& norm, int64_t channels, Use use) {
+  ForEachPiece(norm.rows, PieceOf(channels),
+               [&](int64_t begin, int64_t end, int64_t) {
+                 for (int64_t row = begin; row < end; ++row) use(row);
+               });
 }
 
 void Scale(int64_t depth, float factor, float* __restrict vector) {
@@ -77,13 +99,13 @@ void Inference(const BatchNorm& norm, const float* x, const float* scale,
     }
     const float* __restrict middle = mean + first;
     const float* __restrict shift = offset + first;
-    for (int64_t row = 0; row < norm.rows; ++row) {
+    ForEachRow(norm, channels, [&](int64_t row) {
       const float* __restrict in = x + row * norm.depth + first;
       float* __restrict out = y + row * norm.depth + first;
       for (int64_t c = 0; c < channels; ++c) {
         out[c] = (in[c] - middle[c]) * factor[c] + shift[c];
       }
-    }
+    });
   }
 }
 
@@ -157,7 +179,7 @@ void TrainingGradient(const BatchNorm& norm, const float* dy, const float* x,
       dscale[first + c] *= inverse;
     }
     const float* __restrict middle = mean + first;
-    for (int64_t row = 0; row < norm.rows; ++row) {
+    ForEachRow(norm, channels, [&](int64_t row) {
       const int64_t at = row * norm.depth + first;
       const float* __restrict gradient = dy + at;
       const float* __restrict in = x + at;
@@ -166,7 +188,7 @@ void TrainingGradient(const BatchNorm& norm, const float* dy, const float* x,
         out[c] =
             gradient[c] * factor[c] - shift[c] - (in[c] - middle[c]) * share[c];
       }
-    }
+    });
   }
 }
 
@@ -184,11 +206,11 @@ void InferenceGradient(const BatchNorm& norm, const float* dy, const float* x,
       factor[c] = scale[first + c] * inverse;
       dscale[first + c] *= inverse;
     }
-    for (int64_t row = 0; row < norm.rows; ++row) {
+    ForEachRow(norm, channels, [&](int64_t row) {
       const float* __restrict gradient = dy + row * norm.depth + first;
       float* __restrict out = dx + row * norm.depth + first;
       for (int64_t c = 0; c < channels; ++c) out[c] = gradient[c] * factor[c];
-    }
+    });
   }
 }
 

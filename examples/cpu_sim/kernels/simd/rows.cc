@@ -95,14 +95,14 @@ void Normalize(const float* x, const float* gamma, const float* beta, float* y,
 }
 
 // Computes one query at a time.
-void Attend(const AttentionSizes& a, const float* q, const float* k,
-            const float* v, const bool* mask, const float* bias, float* y,
-            float* probabilities) {
+void Attend(const AttentionSizes& a, int64_t begin, int64_t end, const float* q,
+            const float* k, const float* v, const bool* mask, const float* bias,
+            float* y, float* probabilities) {
   Row scores(a.keys);
   const auto at = [](const int64_t* strides, int64_t b, int64_t n, int64_t t) {
     return b * strides[0] + n * strides[1] + t * strides[2];
   };
-  for (int64_t row = 0; row < a.batch * a.heads * a.queries; ++row) {
+  for (int64_t row = begin; row < end; ++row) {
     const int64_t t = row % a.queries, n = row / a.queries % a.heads,
                   b = row / a.queries / a.heads;
     const ConstRowMap query(q + at(a.q, b, n, t), a.size);
