@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/peer-tests with a small suite: what it counts, reports and survives."""
 
+import datetime
+import importlib.metadata
+import os
 import subprocess
 import sys
 
@@ -60,14 +63,15 @@ def test_failures_on_the_device_only_are_reported(sources):
         "# a comment\n*::test_after_*  A reason.\n*::DeviceTest::test_passes  Wrong.\n"))
     out = result.stdout
     assert result.returncode == 1, out
-    assert ("of 4 tests that pass on the CPU, 2 pass, 2 fail, 1 of them unexpectedly"
-            in out), out
+    assert ("of 4 tests, 2 pass, 2 fail although they pass on the CPU, 1 of them "
+            "unexpectedly" in out), out
     name = "tensorflow/python/kernel_tests/device_test.py::"
     assert (f"FAILED: {name}DeviceTest::test_crashes_on_the_device: crashed: SIGABRT"
             in out), out
     assert f"expected: {name}test_after_a_crash: A reason." in out, out
     assert "passes, although a failure is expected: *::DeviceTest::test_passes" in out
-    assert "fails_on_both" not in out and "skipped" in out
+    assert "2 passed, 3 failed (2 of them pass on the CPU), 2 skipped" in out, out
+    assert "fails_on_both" not in out
     assert "| tensorflow/python/kernel_tests | 4 | 2 | 1 | 1 |" in page.read_text()
 
 
@@ -75,9 +79,34 @@ def test_pinned_tests_fail_without_a_kernel(sources):
     result = _run(sources, "--pinned", "--only", "device_test.py::test_has_no_kernel")
     assert result.returncode == 1, result.stdout
     assert "test_has_no_kernel" in result.stdout
-    assert "of 1 tests that pass on the CPU, 0 pass" in result.stdout
+    assert "of 1 tests, 0 pass, 1 fail" in result.stdout, result.stdout
+
+
+def test_kept_results_are_not_computed_again(sources):
+    kept = sources / "results.jsonl"
+    first = _run(sources, "--results", kept)
+    again = _run(sources, "--results", kept)
+    assert first.returncode == again.returncode == 2, first.stdout
+    assert "2 passed, 3 failed" in first.stdout
+    assert "2 passed, 3 failed" not in again.stdout
+    assert first.stdout.endswith(again.stdout), again.stdout
 
 
 def test_invalid_arguments(sources):
     result = _run(sources, expected="*::test\n")
     assert "a reason must follow *::test" in result.stdout, result.stdout
+
+
+def test_a_sample_of_the_tests_of_keras():
+    """Runs other tests each day; TFPLUG_PEER_SEED repeats those of a seed."""
+    version = importlib.metadata.version("keras")
+    if version.startswith("2."):
+        pytest.skip("Keras 2 does not distribute its tests")
+    seed = os.environ.get("TFPLUG_PEER_SEED") or str(datetime.date.today().toordinal())
+    result = subprocess.run(
+        [sys.executable, "-B", harness.ROOT / "tools/lib/peer_tests/main.py", "keras",
+         "--plugin", harness.plugin_path(), "--jobs", "2", "--sample", "4", "--seed",
+         seed], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(f"Keras {version}: {result.stdout}")
+    assert result.returncode == 0, result.stdout
+    assert f"seed {seed}: keras/src/" in result.stdout

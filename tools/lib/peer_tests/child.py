@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import sys
+import types
 
 # For the modules of tools/lib.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
@@ -40,7 +41,9 @@ class Observer:
             chosen = random.Random(request["seed"]).sample(
                 range(len(items)), request["per_file"])
             items[:] = [items[i] for i in sorted(chosen)]
-        items[:] = [i for i in items if self._id(i.nodeid) not in request["done"]]
+        only, done = request["only"], set(request["done"])
+        items[:] = [i for i in items if self._id(i.nodeid) not in done and
+                    (only is None or self._id(i.nodeid) in only)]
 
     def pytest_runtest_protocol(self, item):
         import signal
@@ -77,6 +80,17 @@ def _first_error(report):
     return " ".join(text.split())[:300]
 
 
+def _provide_conftest():
+    """Provides what tests of Keras import from its conftest.py, which only its
+    repository has."""
+    import keras
+    import pytest
+    conftest = types.ModuleType("conftest")
+    conftest.skip_if_backend = lambda name, reason: pytest.mark.skipif(
+        keras.config.backend() == name, reason=reason)
+    sys.modules["conftest"] = conftest
+
+
 def _run(request):
     log = os.open(os.path.join(request["folder"], "log"),
                   os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -108,6 +122,8 @@ def main():
     installed_plugins.hide()  # a device cannot be registered twice
     for module in ["tensorflow", *json.loads(sys.argv[1])]:
         importlib.import_module(module)
+    if "keras" in sys.modules:
+        _provide_conftest()
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

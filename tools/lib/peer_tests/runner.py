@@ -35,11 +35,15 @@ class Place:
     environment: tuple = ()  # of pairs
 
 
+CPU = Place("CPU")
+
+
 @dataclasses.dataclass
 class Suite:
     root: pathlib.Path  # of the test files
     files: list  # relative to the root
     imports: list = ()  # modules that the server imports
+    packages: pathlib.Path = None  # a folder of further packages
     per_file: int = 0  # the most tests of a file; 0: all
     seed: int = 0
     wanted: str = ""  # part of the test's id
@@ -53,6 +57,8 @@ class Server:
                            TF_ENABLE_ONEDNN_OPTS="0", PYTHONFAULTHANDLER="",
                            **dict(place.environment))
         environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+        if suite.packages:
+            environment["PYTHONPATH"] = str(suite.packages)
         self._process = subprocess.Popen(
             [sys.executable, "-B", str(pathlib.Path(__file__).with_name("child.py")),
              json.dumps(list(suite.imports))], env=environment, text=True,
@@ -68,8 +74,9 @@ class Server:
         self._process.wait()
 
 
-def run_file(server, suite, place, file):
-    """Returns {test's id: (outcome, message)}."""
+def run_file(server, suite, place, file, only=None):
+    """Returns {test's id: (outcome, message)} of the file's tests, or of those whose
+    ids `only` contains."""
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder, "results")
@@ -79,7 +86,7 @@ def run_file(server, suite, place, file):
                 "root": str(suite.root), "file": file, "folder": folder,
                 "plugin": place.plugin, "device": place.device,
                 "per_file": suite.per_file, "seed": suite.seed,
-                "wanted": suite.wanted, "done": sorted(results),
+                "wanted": suite.wanted, "only": only, "done": sorted(results),
                 "seconds_of_file": _SECONDS_OF_FILE,
                 "seconds_of_test": _SECONDS_OF_TEST})
             running, new = None, 0
@@ -103,26 +110,50 @@ def run_file(server, suite, place, file):
             results[running] = (FAILED, how)
 
 
-def run(suite, place, jobs, progress=None):
-    """Runs all files; returns {test's id: (outcome, message)}."""
-    local, servers, results = threading.local(), [], {}
+def _doubtful(file, found):
+    """Returns the tests that have to run on the CPU, too; None: all of the file."""
+    failed = sorted(t for t, (outcome, _) in found.items() if outcome == FAILED)
+    return None if file in failed else failed
+
+
+def run(suite, device, jobs, progress=None, kept=None):
+    """Runs all files on the device, and what fails there on the CPU, too; returns for the
+    device and the CPU {test's id: (outcome, message)}. `kept` is a file to which results
+    are added as they come; what it contains is not run again."""
+    local, servers, lock = threading.local(), [], threading.Lock()
+    known = {}
+    if kept and kept.exists():
+        for line in kept.read_text(encoding="utf-8").splitlines():
+            file, on_device, on_cpu = json.loads(line)
+            known[file] = on_device, on_cpu
+
+    def server(place):
+        own = local.__dict__.setdefault("servers", {})
+        if place not in own:
+            own[place] = Server(suite, place)
+            servers.append(own[place])
+        return own[place]
 
     def run_one(file):
-        if not hasattr(local, "server"):
-            local.server = Server(suite, place)
-            servers.append(local.server)
         begin = time.monotonic()
-        found = run_file(local.server, suite, place, file)
+        on_device, on_cpu = run_file(server(device), suite, device, file), {}
+        doubtful = _doubtful(file, on_device)
+        if doubtful != []:
+            on_cpu = run_file(server(CPU), suite, CPU, file, doubtful)
+        with lock:
+            known[file] = on_device, on_cpu
+            if kept:
+                with open(kept, "a", encoding="utf-8") as out:
+                    out.write(json.dumps([file, on_device, on_cpu]) + "\n")
         if progress:
-            progress(place, file, found, time.monotonic() - begin)
-        return found
+            progress(file, on_device, on_cpu, time.monotonic() - begin)
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for found in pool.map(run_one, suite.files):
-            results.update(found)
-    for server in servers:
-        server.close()
-    return results
+        list(pool.map(run_one, (f for f in suite.files if f not in known)))
+    for started in servers:
+        started.close()
+    return [{test: tuple(result) for file in suite.files
+             for test, result in known[file][place].items()} for place in range(2)]
 
 
 def await_child(child, seconds):

@@ -3,10 +3,12 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 from peer_tests import runner
 
@@ -18,16 +20,36 @@ _TENSORFLOW = ("tensorflow/python/kernel_tests", "tensorflow/python/ops",
                "tensorflow/python/ops/ragged", "tensorflow/python/saved_model")
 
 
+# What tests of Keras import besides the requirements of Keras and TensorFlow. (PyTorch is
+# too large; tests that need it fail on the CPU, too, and so do not count.)
+_PACKAGES_OF_KERAS = ("jax", "jaxlib", "opt_einsum", "pandas", "python-dateutil",
+                      "scikit-learn", "narwhals")
+
+
+def _pip(*arguments):
+    subprocess.run([sys.executable, "-m", "pip", *arguments, "--quiet", "--no-deps",
+                    "--disable-pip-version-check"], check=True)
+
+
+def _install_packages(cache):
+    """Returns a folder with packages for the tests only, apart from the environment."""
+    folder = cache / f"peer-packages-py{sys.version_info[0]}.{sys.version_info[1]}"
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as new:
+            _pip("install", "--target", f"{new}/packages", *_PACKAGES_OF_KERAS)
+            os.rename(f"{new}/packages", folder)
+    return folder
+
+
 def _download_keras(cache):
     """Returns the folder of the sources of the installed Keras."""
     version = importlib.metadata.version("keras")
     folder = cache / f"keras-{version}"
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
-             "--disable-pip-version-check", "--no-binary", "keras", "--dest", str(cache),
-             f"keras=={version}"], check=True)
+        _pip("download", "--no-binary", "keras", "--dest", str(cache),
+             f"keras=={version}")
         with tarfile.open(cache / f"keras-{version}.tar.gz") as archive:
             archive.extractall(cache, filter="data")
     return folder
@@ -41,7 +63,7 @@ def keras(cache):
         root = _download_keras(cache)
     files = sorted((root / "keras/src").rglob("*_test.py"))
     return runner.Suite(root, [str(f.relative_to(root)) for f in files],
-                        imports=["keras"])
+                        imports=["keras"], packages=_install_packages(cache))
 
 
 def tensorflow(folder):
