@@ -98,10 +98,23 @@ inline Value UniformOf(DataType type, Value word, Value second) {
   }
 }
 
+// Returns 2 pi times a fraction of 23 bits, rounded once: TensorFlow multiplies
+// in double. The products of `upper` with 8 bits each are exact.
+inline Value AngleOf(Value fraction) {
+  if (fraction.type() == DataType::kDouble) {
+    return fraction * 6.283185307179586477;
+  }
+  const Value upper = Floor(fraction * 0x1p16) * 0x1p-16;
+  const Value a = upper * 6.28125, b = upper * (253 * 0x1p-17);
+  const Value sum = a + b, error = b - (sum - a);
+  return sum + (error + (upper * 5.07036318e-6 +
+                         (fraction - upper) * 6.283185307179586477));
+}
+
 // Returns two normally distributed numbers, by the method of Box and Muller.
 inline std::array<Value, 2> NormalOf(Value uniform_0, Value uniform_1) {
   const Value radius = Sqrt(-2 * Log(Max(uniform_0, 1.0e-7)));
-  const Value angle = uniform_1 * 6.283185307179586477;
+  const Value angle = AngleOf(uniform_1);
   return {Sin(angle) * radius, Cos(angle) * radius};
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/ir/scalar_code.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
@@ -43,6 +44,15 @@ inline absl::StatusOr<PhiloxState> GetSeed(OpRun& run, int i) {
                                     std::to_string(seed.size()) + "]");
 }
 
+// Returns whether tf.config.experimental.enable_op_determinism was called. There
+// is no C function for this; TensorFlow exports its C++ function.
+inline bool IsDeterminismRequired() {
+  using Function = bool();
+  static auto* const is_required = reinterpret_cast<Function*>(
+      internal::FindInProcess("_ZN3tsl21OpDeterminismRequiredEv"));
+  return is_required != nullptr && is_required();
+}
+
 // Returns the state of the attributes seed and seed2, or a random one if both
 // are 0.
 inline absl::StatusOr<PhiloxState> InitialState(
@@ -51,6 +61,10 @@ inline absl::StatusOr<PhiloxState> InitialState(
   TFPLUG_ASSIGN_OR_RETURN(int64_t seed2,
                           construction.GetAttr<int64_t>("seed2"));
   if (seed == 0 && seed2 == 0) {
+    if (IsDeterminismRequired()) {
+      return absl::InvalidArgumentError(
+          "When determinism is enabled, random ops must have a seed specified.");
+    }
     std::random_device device;
     const auto random = [&] {
       return static_cast<int64_t>(uint64_t{device()} << 32 | device());

@@ -102,6 +102,7 @@ def main(arguments=None):
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     suite = (suites.keras(cache / "tfplug") if options.suite == "keras" else
              suites.tensorflow(options.sources.resolve()))
+    all_files = len(suite.files)
     _select(suite, options)
     if options.sample:
         print(f"seed {options.seed}: {' '.join(suite.files)}")
@@ -112,17 +113,28 @@ def main(arguments=None):
     name = device.name
     print(report.text(name, result))
     if options.write:
-        versions = " and ".join(
-            f"{package} {importlib.metadata.version(package)}"
-            for package in _installed())
-        title = f"Tests of {'Keras' if options.suite == 'keras' else 'TensorFlow'}"
         options.write.write_text(
-            report.markdown(title, {name: result}) +
-            f"\n{versions}, {datetime.date.today()}.\n", encoding="utf-8")
+            _page(options, {name: result}, on_device, all_files), encoding="utf-8")
     if not result.tests:
         print("No test passed.")
         return 125
     return min(len(result.unexpected), _MOST_FAILURES)
+
+
+def _page(options, results, on_device, all_files):
+    """Returns the page with the tables."""
+    files = {test.partition("::")[0] for test in on_device}
+    versions = " and ".join(f"{package} {importlib.metadata.version(package)}"
+                            for package in _installed())
+    command = f"tools/peer-tests {options.suite}"
+    if options.sources:
+        command += " DIR"
+    return report.markdown(
+        "Tests of Keras" if options.suite == "keras" else "Tests of TensorFlow",
+        f"`{command}` on {options.plugin.name}, {versions}, {datetime.date.today()}: the "
+        f"tests in {len(files)} of {all_files} files. A test that fails on TensorFlow's "
+        "CPU, too, or is skipped does not count. See "
+        "[peer_tests.md](../guide/peer_tests.md).", results)
 
 
 def _installed():

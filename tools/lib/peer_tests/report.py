@@ -4,6 +4,7 @@
 import collections
 import dataclasses
 import fnmatch
+import textwrap
 
 from peer_tests.runner import FAILED, PASSED
 
@@ -106,9 +107,9 @@ def text(name, result):
     return "\n".join(lines)
 
 
-def markdown(title, results):
+def markdown(title, text, results):
     """Returns a page with a table for each of `results`, {name: Comparison}."""
-    lines = [f"# {title}", ""]
+    lines = [f"# {title}", "", *textwrap.wrap(text, 120, break_on_hyphens=False), ""]
     for name, result in results.items():
         lines += [f"## {name}", "",
                   "| tests in | tests | pass | fail | crash |",
