@@ -18,7 +18,7 @@
   docs/architecture.md and the decisions also name functions that exist.
 * docs/architecture.md lists the records of docs/decisions by number and title. Each
   record has a status with a date, and the parts that docs/decisions/index.md describes.
-* examples/opencl has at most 420 lines of code, as README.md says. Blank lines and
+* examples/opencl has at most 400 lines of code, as README.md says. Blank lines and
   lines with nothing but a comment do not count.
 * The newest version in CHANGELOG.md is that of meson.build. (codegen/generate.py and the
   Python package read meson.build.)
@@ -31,7 +31,7 @@ import re
 import subprocess
 import sys
 
-MOST_LINES = 420  # of examples/opencl
+MOST_LINES = 400  # of examples/opencl
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](tfplug/[^">]+\.h)[">]', re.M)
 
 

@@ -288,12 +288,8 @@ absl::Status Platform::Init() {
     TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGetCount, &devices));
     return absl::StrCat(devices);
   };
-  absl::StatusOr<std::string> devices = tfplug::AskInChild(count);
-  // If another library of this process uses the driver already, the child
-  // cannot, and nothing is lost by using it here.
-  if (!devices.ok()) devices = count();
-  if (!devices.ok()) return devices.status();
-  count_ = std::atoi(devices->c_str());
+  TFPLUG_ASSIGN_OR_RETURN(const std::string devices, tfplug::AskInChild(count));
+  count_ = std::atoi(devices.c_str());
   return absl::OkStatus();
 }
 

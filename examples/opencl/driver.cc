@@ -3,10 +3,6 @@
 
 #include <tfplug/base/ask_in_child.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
 #include "absl/strings/str_cat.h"
 
 namespace opencl {
@@ -21,21 +17,6 @@ absl::Status Driver::ToStatus(cl_int code, const char* function) const {
       code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
   return is_full ? absl::ResourceExhaustedError(text)
                  : absl::InternalError(text);
-}
-
-// Loads the drivers that OpenCL's loader will load. The loader would bind their
-// symbols to those of TensorFlow, which exports LLVM; LoadDriver does not.
-static void LoadVendors() {
-  const char* const folder = std::getenv("OCL_ICD_VENDORS");
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           folder != nullptr ? folder : "/etc/OpenCL/vendors", error)) {
-    std::ifstream file(entry.path());
-    // A driver that cannot be loaded has no devices.
-    for (std::string library; std::getline(file, library);) {
-      tfplug::LoadDriver({library}).status().IgnoreError();
-    }
-  }
 }
 
 absl::Status Driver::Probe() {
@@ -53,7 +34,7 @@ absl::Status Driver::Probe() {
 
 absl::Status Driver::Load() {
   if (!devices.empty()) return absl::OkStatus();
-  LoadVendors();
+  tfplug::LoadDriversListedIn("OCL_ICD_VENDORS", "/etc/OpenCL/vendors");
   TFPLUG_ASSIGN_OR_RETURN(
       const tfplug::Driver library,
       tfplug::LoadDriver(

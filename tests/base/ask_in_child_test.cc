@@ -42,11 +42,23 @@ TEST_CASE("AskInChild: a driver that exits or crashes becomes a status") {
   CHECK(crashed == absl::InternalError("the driver crashed: Terminated"));
 }
 
+TEST_CASE("AskInChild asks here if the driver works only here") {
+  const pid_t here = getpid();
+  int calls = 0;
+  const Answer answer = tfplug::AskInChild([&]() -> Answer {
+    ++calls;
+    if (getpid() != here) return absl::UnavailableError("driver in use");
+    return "2 devices";
+  });
+  CHECK(answer.value() == "2 devices");
+  CHECK(calls == 1);
+}
+
 #if defined(__cpp_exceptions)
 TEST_CASE("AskInChild: an exception becomes a status") {
-  CHECK(tfplug::AskInChild([]() -> Answer {
-          throw std::runtime_error("no driver");
-        }).status() == absl::InternalError("C++ exception: no driver"));
+  const auto ask = []() -> Answer { throw std::runtime_error("no driver"); };
+  CHECK(tfplug::AskInChild(ask).status() ==
+        absl::InternalError("C++ exception: no driver"));
 }
 #endif
 

@@ -52,7 +52,9 @@ inline bool ReadAnswer(int pipe, std::string& bytes) {
 
 }  // namespace internal
 
-// Calls ask() in a forked child of the process and returns its result.
+// Calls ask() in a forked child of the process and returns its result. If that
+// is an error, calls ask() in this process: if another library has used the
+// driver here, the driver works here and not in children.
 //
 // After a driver has been used in a process, it does not work in children that
 // are forked later. TensorFlow counts the devices when it is imported. If a
@@ -72,11 +74,12 @@ inline absl::StatusOr<std::string> AskInChild(
     close(ends[1]);
     return absl::ErrnoToStatus(error, "fork");
   }
+  const auto answer = [&]() -> absl::StatusOr<std::string> {
+    TFPLUG_INTERNAL_TRY { return ask(); }
+    TFPLUG_INTERNAL_CATCH_ALL { return internal::CurrentException(); }
+  };
   if (child == 0) {
-    TFPLUG_INTERNAL_TRY { internal::WriteAnswer(ends[1], ask()); }
-    TFPLUG_INTERNAL_CATCH_ALL {
-      internal::WriteAnswer(ends[1], internal::CurrentException());
-    }
+    internal::WriteAnswer(ends[1], answer());
     _exit(0);
   }
   close(ends[1]);
@@ -99,8 +102,7 @@ inline absl::StatusOr<std::string> AskInChild(
   }
   const auto code = static_cast<absl::StatusCode>(bytes[0]);
   bytes.erase(0, 1);
-  if (code != absl::StatusCode::kOk) return absl::Status(code, bytes);
-  return bytes;
+  return code == absl::StatusCode::kOk ? bytes : answer();
 }
 
 }  // namespace tfplug

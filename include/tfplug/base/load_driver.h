@@ -5,7 +5,11 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -122,6 +126,23 @@ inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
     message += (reason != nullptr ? reason : name) + std::string("; ");
   }
   return absl::NotFoundError(message + options.remedy);
+}
+
+// Loads each library that a line of a file in a folder names, such as the
+// vendors' drivers in /etc/OpenCL/vendors. A vendor-neutral loader would load
+// them later and bind their symbols to those of TensorFlow; a library that is
+// loaded keeps its bindings. Ignores libraries that cannot be loaded. The
+// environment variable replaces the folder.
+inline void LoadDriversListedIn(const char* variable, const char* folder) {
+  const char* const other = std::getenv(variable);
+  if (other != nullptr) folder = other;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::ifstream file(entry.path());
+    for (std::string library; std::getline(file, library);) {
+      if (!library.empty()) LoadDriver({library}).status().IgnoreError();
+    }
+  }
 }
 
 }  // namespace tfplug
