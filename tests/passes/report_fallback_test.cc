@@ -38,11 +38,15 @@ struct Fixture {
   std::vector<std::string> Lines() {
     const testing::TF_GrapplerItem item;
     const PassContext context("SIM", "", &item);
+    if (has_device_node)
+      AddNode("on_device", "Relu", DataType::kFloat, kSimDevice);
+    has_device_node = false;
     return ReportFallback::NewLines(graph, context);
   }
 
   const testing::ScopedFakeTensorFlow fake;
   Graph graph;
+  bool has_device_node = true;  // Lines() adds one.
 };
 
 TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
@@ -51,7 +55,6 @@ TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
   AddNode("c", "Relu", DataType::kInt8);
   AddNode("d", "Relu", DataType::kFloat);
   AddNode("e", "Erfinv", DataType::kDouble);
-  const auto before = TextOf(graph);
   CHECK(Lines() ==
         std::vector<std::string>{
             "Erfinv (T=float) runs on the CPU: this library has no kernel for "
@@ -63,6 +66,7 @@ TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
             "library has a kernel on SIM (node 'd')",
             "Erfinv (T=double) runs on the CPU: this library has no kernel for "
             "it on SIM (node 'e')"});
+  const auto before = TextOf(graph);
   CHECK(Lines().empty());
   CHECK(TextOf(graph) == before);
 }
@@ -75,6 +79,28 @@ TEST_CASE_FIXTURE(Fixture, "nodes on the device and bookkeeping are ignored") {
   AddNode("e", "StatefulPartitionedCall", DataType::kFloat);
   AddNode("f", "Digamma", DataType::kFloat, "");
   CHECK(Lines().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "ops with TensorFlow's kernels are ignored") {
+  for (const char* op : {"Shape", "Reshape", "ExpandDims", "Squeeze", "Size"}) {
+    AddNode(op, op, DataType::kFloat);
+  }
+  Add(graph, "read", "ReadVariableOp", {}, kCpu)
+      .SetAttr("dtype", DataType::kFloat);
+  AddNode("sum", "AddV2", DataType::kInt32);
+  Add(graph, "less", "Less", {}, kCpu).SetAttr("T", DataType::kInt32);
+  AddNode("other", "AddV2", DataType::kInt64);
+  const auto lines = Lines();
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].substr(0, 25) == "AddV2 (T=int64) runs on t");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a graph without a node on the device is ignored") {
+  AddNode("a", "Lgamma", DataType::kFloat);
+  has_device_node = false;
+  CHECK(Lines().empty());
+  has_device_node = true;
+  CHECK(Lines().size() == 1);
 }
 
 TEST_CASE("the environment variable enables the report") {

@@ -22,6 +22,21 @@ def run_twice():
     return "done"
 
 
+def train_from_a_pipeline():
+    """Trains with a pipeline on the CPU and a step that reads shapes there."""
+    import numpy as np
+    import tensorflow as tf
+    import keras
+    images = np.random.rand(32, 4, 4, 3).astype("float32")
+    data = tf.data.Dataset.from_tensor_slices((images, images[:, 0, 0, :1])).map(
+        lambda x, y: (tf.expand_dims(tf.nn.relu(x) * 2, -1)[..., 0], y)).batch(8)
+    model = keras.Sequential([
+        keras.layers.Reshape((16, 3)), keras.layers.LSTM(4), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    model.fit(data, verbose=0)
+    return model.trainable_variables[0].value.device
+
+
 def lines_of(log):
     return [line for line in log.splitlines() if "runs on the CPU" in line]
 
@@ -41,3 +56,9 @@ def test_each_op_is_logged_once():
 
 def test_nothing_is_logged_by_default():
     assert not run()
+
+
+def test_only_what_left_the_device_is_logged():
+    result = harness.run(train_from_a_pipeline, env={"TFPLUG_LOG_FALLBACK": "1"})
+    assert result.ok and "SIM" in result.value, result
+    assert not lines_of(result.log)

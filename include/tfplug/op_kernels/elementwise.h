@@ -241,7 +241,7 @@ inline void AddElementwiseOps(const Registrar& registrar,
       continue;
     }
     uint64_t types = op.types & kAllTypes;
-    if (HasHostKernel(op.name)) types &= ~kInt32Type;
+    if (kernel::HasHostKernel(op.name)) types &= ~kInt32Type;
     registrar.AddFusable({op, types, "T", op_kernels_internal::GivesBool(op)});
     registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name),
                                                           "T", types);

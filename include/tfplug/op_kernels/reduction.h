@@ -290,7 +290,7 @@ inline void ReductionOps(const Registrar& registrar) {
     registrar.Add<ReductionKernel>(def(op), "T", kNumberTypes & ~kInt32Type);
     // TensorFlow has the kernels of Max and Min for int32, the arithmetic of
     // shapes.
-    if (HasHostKernel(op)) continue;
+    if (kernel::HasHostKernel(op)) continue;
     registrar.Add<OnHost<ReductionKernel>>(
         def(op).HostMemory("input").HostMemory("output"), "T", kInt32Type);
   }

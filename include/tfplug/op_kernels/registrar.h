@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/ir/elementwise.h"
+#include "tfplug/kernel/default_kernels.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/kernel/register_kernel.h"
@@ -50,7 +51,7 @@ class Registrar {
  public:
   Registrar() = default;
   // Returns a registrar whose kernels compute int32 on the host, without a
-  // backend. Kernels of variables, and ops of HasHostKernel, are left out.
+  // backend. Kernels of variables, and ops of HasHostKernel(), are left out.
   static Registrar OnHost() { return Registrar(/*on_host=*/true); }
 
   // Returns the types in `set` that the backend supports: a complex type if it
@@ -136,23 +137,10 @@ class Registrar {
   const bool on_host_ = false;
 };
 
-// Returns whether TensorFlow computes the op on the host for int32, with its
-// own kernels for all device types (DEFAULT): the arithmetic of shapes. The
-// int32 tensors of such ops are in host memory.
-inline bool HasHostKernel(absl::string_view op) {
-  constexpr absl::string_view kOps =
-      " Abs Add AddN AddV2 Concat ConcatV2 Div Equal Fill FloorDiv FloorMod"
-      " Greater GreaterEqual Less LessEqual Max Maximum Min Minimum Mod Mul Neg"
-      " NotEqual OnesLike Range Sign Slice Square SquaredDifference Sub"
-      " TruncateMod Unpack ZerosLike ";
-  const std::string word = " " + std::string(op) + " ";
-  return kOps.find(word) != absl::string_view::npos;
-}
-
 inline bool Registrar::MayBeOnHost(const KernelDef& def) {
   // Without a type, all tensors would be moved to the host; variables are in
   // device memory.
-  return !def.type_constraints().empty() && !HasHostKernel(def.op()) &&
+  return !def.type_constraints().empty() && !kernel::HasHostKernel(def.op()) &&
          !absl::StartsWith(def.op(), "Assign") &&
          !absl::StartsWith(def.op(), "Resource");
 }

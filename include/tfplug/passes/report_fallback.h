@@ -16,6 +16,7 @@
 #include "tfplug/base/internal/environment.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/kernel/default_kernels.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 
 #pragma GCC visibility push(hidden)
@@ -29,7 +30,10 @@ namespace tfplug {
 // TFPLUG_LOG_FALLBACK is set and does not begin with 0. It changes nothing. See
 // docs/guide/coverage.md.
 //
-// Covers only graphs with a node on the device; eager ops are not reported.
+// Covers only graphs with a node on the device, which input pipelines do not
+// have; eager ops are not reported. Ops that TensorFlow could run on the device
+// without a kernel of this library, such as Reshape, are not reported either:
+// their inputs are on the CPU because of another op.
 class ReportFallback : public GraphPass {
  public:
   static bool IsEnabled() {
@@ -50,12 +54,14 @@ class ReportFallback : public GraphPass {
     static auto* const reported = new std::set<std::string>();
     static auto* const mutex = new std::mutex();
     std::vector<std::string> lines;
+    if (!HasNodeOnDevice(graph, context)) return lines;
     for (const Node node : graph.nodes()) {
       if (!absl::StrContains(node.device(), "device:CPU:") ||
           IsBookkeeping(node.op())) {
         continue;
       }
       const std::vector<kernel_internal::TypeAttr> types = TypesOf(node);
+      if (HasDefaultKernel(node, types, context)) continue;
       const std::string key =
           context.device_type() + ": " + std::string(node.op()) + ToText(types);
       {
@@ -70,6 +76,25 @@ class ReportFallback : public GraphPass {
   }
 
  private:
+  static bool HasNodeOnDevice(Graph& graph, const PassContext& context) {
+    for (const Node node : graph.nodes()) {
+      if (context.IsOnDevice(node.device())) return true;
+    }
+    return false;
+  }
+
+  // Returns whether TensorFlow's own kernel could have run on the device.
+  static bool HasDefaultKernel(
+      const Node& node, const std::vector<kernel_internal::TypeAttr>& types,
+      const PassContext& context) {
+    if (context.HasKernel(node.op(), types)) return false;
+    if (kernel::RunsOnEveryDevice(node.op())) return true;
+    return kernel::HasHostKernel(node.op()) &&
+           std::all_of(types.begin(), types.end(), [](const auto& type) {
+             return type.second == DataType::kInt32;
+           });
+  }
+
   // Returns whether the op only forwards tensors, or reads input data, which
   // belongs on the host.
   static bool IsBookkeeping(absl::string_view op) {
