@@ -86,6 +86,28 @@ def test_hostile_arguments_are_refused_or_computed():
     assert report["cases"] > 0 and not report["not_drawn"]
 
 
+def report_of_an_undrawable_case():
+    """Returns what a report says about a case for which no arguments can be drawn."""
+    import types
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from op_sweep import draw, judge, report, rows  # pylint: disable=C0415
+
+    def refuse(case):
+        raise draw.Undrawable("no such arguments")
+    rows.draw_arguments = refuse
+    unit = types.SimpleNamespace(op="Abs", types=(), id=1, type_text="")
+    options = types.SimpleNamespace(case="", hostile=False, plugin="p", seed=1)
+    collected = report.Report(options, "SIM", [unit], [])
+    collected.add((0, ["3"], ""), [judge.judge(unit, 1, "3", "SIM", None)])
+    return collected.document()["not_drawn"]
+
+
+def test_a_case_that_cannot_be_drawn_is_reported():
+    result = harness.run(report_of_an_undrawable_case)
+    assert result.ok, result
+    assert result.value == {"Abs case 3": "no such arguments"}
+
+
 def test_arguments():
     for options in ([], ["--plugin", "missing.so"], ["--unknown"]):
         result = subprocess.run([sys.executable, "-B", str(TOOL), *options],

@@ -40,7 +40,7 @@ inline Value ShiftOf(Value x, Value shift) {
 // Returns the gradient of 1 / x where y is the result; in the order of
 // TensorFlow's CPU, which decides where a product of extremes overflows.
 inline Value ReciprocalGradient(Value y, Value dy) {
-  return Select(dy == 0, 0, -y * dy * y);
+  return Select(dy == 0, 0, -(y * y) * dy);
 }
 
 inline Value RoundToEven(Value x) { return IsFloat(x.type()) ? Rint(x) : x; }

@@ -31,7 +31,7 @@ def judge(unit, seed, number, device, report):
     try:
         case = rows.draw_arguments(draw.Draw(unit, seed, number))
     except draw.Undrawable as error:
-        return Verdict(BAD_ARGUMENTS, text=str(error))
+        return Verdict(BAD_ARGUMENTS, text=str(error), number=str(number))
     text = describe(case)
     verdict = (_judge_gradient if case.kind == draw.GRADIENT else _judge_results)(
         case, unit, device, lambda phase: report(phase, text))

@@ -6,10 +6,9 @@ from tensorflow.core.framework import types_pb2
 
 from op_sweep.rows import row
 
-_SPARSE = ("Adadelta Adagrad AdagradV2 CenteredRMSProp Ftrl FtrlV2 KerasMomentum Momentum "
-           "ProximalAdagrad ProximalGradientDescent RMSProp")
-_DENSE = _SPARSE + (" AdaMax Adam AdamWithAmsgrad AddSign GradientDescent PowerSign "
-                    "AdagradDA")
+_SPARSE = ("Adadelta Adagrad AdagradDA AdagradV2 CenteredRMSProp Ftrl FtrlV2 "
+           "KerasMomentum Momentum ProximalAdagrad ProximalGradientDescent RMSProp")
+_DENSE = _SPARSE + " AdaMax Adam AdamWithAmsgrad AddSign GradientDescent PowerSign"
 
 
 @row(" ".join(["ResourceApply" + name for name in _DENSE.split()] +
