@@ -155,6 +155,149 @@ TEST_CASE("a gather of a variable becomes a read and a gather") {
         std::vector<int64_t>{1});
 }
 
+TEST_CASE("updates and reads of elements become ops on values") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "x", "Const");
+  const auto add = [&](const char* name, const char* op,
+                       std::initializer_list<std::string> inputs) {
+    const Node node = Add(graph, name, op, inputs, kSimDevice);
+    node.SetAttr("T", DataType::kFloat);
+    return node;
+  };
+  const Node nd = add("nd", "ResourceScatterNdMax", {"v", "i", "x"});
+  nd.SetAttr("Tindices", DataType::kInt64);
+  nd.SetAttr("use_locking", true);
+  const Node slice = add("slice", "ResourceStridedSliceAssign",
+                         {"v", "i", "i", "i", "x", "^nd"});
+  slice.SetAttr("Index", DataType::kInt32);
+  slice.SetAttr("begin_mask", int64_t{2});
+  AddIndexed(graph, "g", "ResourceGatherNd", {"v", "i", "^slice"});
+  Run(graph);
+  CHECK(TextOf(graph) ==
+        Lines{"g = GatherNd(g/read, i, ^slice)",
+              "g/read = ReadVariableOp(v, ^i, ^slice)", "i = Const()",
+              "nd = AssignVariableOp(v, nd/scatter)",
+              "nd/read = ReadVariableOp(v, ^i, ^x)",
+              "nd/scatter = TensorScatterMax(nd/read, i, x)",
+              "slice = AssignVariableOp(v, slice/slice, ^nd)",
+              "slice/read = ReadVariableOp(v, ^i, ^nd, ^x)",
+              "slice/slice = TensorStridedSliceUpdate(slice/read, i, i, i, x)",
+              "v = VarHandleOp()", "x = Const()"});
+  CHECK(nd.GetAttr<DataType>("dtype").value() == DataType::kFloat);
+  CHECK(nd.GetAttrs().size() == 2);
+  const Node scatter = graph.FindNode("nd/scatter");
+  CHECK(scatter.GetAttr<DataType>("Tindices").value() == DataType::kInt64);
+  CHECK(!scatter.HasAttr("use_locking"));
+  CHECK(graph.FindNode("slice/slice").GetAttr<int64_t>("begin_mask").value() ==
+        2);
+}
+
+// Registers an optimizer's op and the op that computes its values.
+struct OptimizerOps : Kernels {
+  OptimizerOps() {
+    kernel::UpdateOp op = {"ResourceSparseApplyMomentum", kNewTrainingValuesOp,
+                           2, 6};
+    op.indices = 4;
+    op.option = "use_nesterov";
+    kernel::UpdateOps() = {op};
+    Add<float>(kNewTrainingValuesOp, "T");
+  }
+  ~OptimizerOps() { kernel::UpdateOps().clear(); }
+};
+
+Node AddMomentum(Graph& graph, const char* name, const char* var,
+                 const char* accum, const char* device = kSimDevice) {
+  const Node node = Add(graph, name, "ResourceSparseApplyMomentum",
+                        {var, accum, "lr", "g", "i", "m"}, device);
+  node.SetAttr("T", DataType::kFloat);
+  node.SetAttr("Tindices", DataType::kInt32);
+  node.SetAttr("use_locking", true);
+  node.SetAttr("use_nesterov", true);
+  return node;
+}
+
+Graph MakeMomentumGraph() {
+  Graph graph;
+  for (const char* name : {"v", "w", "a", "b"}) Add(graph, name, "VarHandleOp");
+  for (const char* name : {"lr", "g", "i", "m"}) Add(graph, name, "Const");
+  return graph;
+}
+
+TEST_CASE("an optimizer's op becomes reads, new values and assignments") {
+  OptimizerOps ops;
+  testing::ScopedFakeTensorFlow fake(kWithout);
+  Graph graph = MakeMomentumGraph();
+  Add(graph, "before", "NoOp");
+  const Node node = AddMomentum(graph, "train", "v", "a");
+  REQUIRE(node.AddControl(graph.FindNode("before")).ok());
+  Add(graph, "after", "NoOp", {"^train"});
+  Run(graph);
+  CHECK(TextOf(node) ==
+        "train = AssignVariableOp(v, train/values, ^before, ^train/assign)");
+  CHECK(TextOf(graph.FindNode("train/assign")) ==
+        "train/assign = AssignVariableOp(a, train/values:1)");
+  CHECK(TextOf(graph.FindNode("train/values")) ==
+        "train/values = TfplugNewTrainingValuesV1(train/read, train/read_1, "
+        "lr, g, i, m)");
+  CHECK(TextOf(graph.FindNode("train/read")) ==
+        "train/read = ReadVariableOp(v, ^before, ^g, ^i, ^lr, ^m)");
+  CHECK(TextOf(graph.FindNode("train/read_1")) ==
+        "train/read_1 = ReadVariableOp(a, ^before, ^g, ^i, ^lr, ^m)");
+  CHECK(TextOf(graph.FindNode("after")) == "after = NoOp(^train)");
+  const Node values = graph.FindNode("train/values");
+  CHECK(values.GetAttr<std::string>("op").value() ==
+        "ResourceSparseApplyMomentum");
+  CHECK(values.GetAttr<int64_t>("N").value() == 2);
+  CHECK(values.GetAttr<bool>("option").value());
+  CHECK(values.GetAttr<std::vector<DataType>>("Targs").value() ==
+        std::vector<DataType>{DataType::kFloat, DataType::kFloat,
+                              DataType::kInt32, DataType::kFloat});
+  CHECK(node.GetAttrs().size() == 2);
+}
+
+TEST_CASE("updates that share one of several variables are ordered") {
+  OptimizerOps ops;
+  testing::ScopedFakeTensorFlow fake(kWithout);
+  Graph graph = MakeMomentumGraph();
+  AddMomentum(graph, "first", "v", "a");
+  AddMomentum(graph, "second", "w", "a");
+  REQUIRE(graph.FindNode("second").AddControl(graph.FindNode("first")).ok());
+  AddUpdate(graph, "sum", "AssignAddVariableOp", {"a", "g", "^second"});
+  Run(graph);
+  CHECK(graph.TopologicalOrder().ok());
+  CHECK(TextOf(graph.FindNode("second/read_1")) ==
+        "second/read_1 = ReadVariableOp(a, ^first, ^g, ^i, ^lr, ^m)");
+  CHECK(TextOf(graph.FindNode("sum/read")) ==
+        "sum/read = ReadVariableOp(a, ^g, ^second)");
+}
+
+TEST_CASE("an optimizer's op is left alone if it can or must be") {
+  OptimizerOps ops;
+  const auto op_after = [](testing::FakeOptions options, const char* device,
+                           void (*change)(Node)) {
+    testing::ScopedFakeTensorFlow fake(options);
+    Graph graph = MakeMomentumGraph();
+    change(AddMomentum(graph, "train", "v", "a", device));
+    Run(graph);
+    return std::string(graph.FindNode("train").op());
+  };
+  const auto same = [](Node) {};
+  const std::string op = "ResourceSparseApplyMomentum";
+  CHECK(op_after(kWithout, kSimDevice, same) == "AssignVariableOp");
+  CHECK(op_after(kWithout, kCpuDevice, same) == op);
+  CHECK(op_after(kWithout, "", same) == op);  // no kernel on the CPU
+  CHECK(op_after(kWithout, kSimDevice, [](Node node) {
+          node.SetAttr("T", DataType::kDouble);  // no kernel
+        }) == op);
+  CHECK(op_after(kWithout, kSimDevice,
+                 [](Node node) { node.RemoveAttr("use_nesterov"); }) == op);
+  ops.Add<float>("ResourceSparseApplyMomentum", "T");
+  CHECK(op_after(kWith, kSimDevice, same) == op);
+}
+
 TEST_CASE("a gather with negative batch_dims is left alone") {
   testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;

@@ -2,9 +2,12 @@
 #ifndef TFPLUG_OP_KERNELS_RESOURCE_SLICES_H_
 #define TFPLUG_OP_KERNELS_RESOURCE_SLICES_H_
 
+#include <array>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "tfplug/kernel/new_values.h"
+#include "tfplug/kernel/register_op.h"
 #include "tfplug/op_kernels/gather.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -88,12 +91,23 @@ class ResourceStridedSliceAssignKernel final : public StridedSliceUpdateKernel {
 };
 
 // ResourceScatterAdd and the other updates of slices.
-class ResourceScatterKernel final : public BackendKernel {
+class ResourceScatterKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     TFPLUG_ASSIGN_OR_RETURN(const auto type,
                             construction.GetAttr<DataType>("dtype"));
+    return Init(op, type);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    return WithVariable(
+        run, /*exclusive=*/true, "v.assign(tf.tensor_scatter_nd_add(v, ...))",
+        [&](const Operand& variable) { return Update(run, variable); });
+  }
+
+ protected:
+  absl::Status Init(const std::string& op, DataType type) {
     kind_ = op == "ResourceScatterUpdate" ? kSet
             : op == "ResourceScatterMul" || op == "ResourceScatterDiv"
                 ? kMultiply
@@ -109,13 +123,6 @@ class ResourceScatterKernel final : public BackendKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Run(OpRun& run) override {
-    return WithVariable(
-        run, /*exclusive=*/true, "v.assign(tf.tensor_scatter_nd_add(v, ...))",
-        [&](const Operand& variable) { return Update(run, variable); });
-  }
-
- private:
   static constexpr ScatterKind kSet = ScatterKind::kSet,
                                kAdd = ScatterKind::kAdd,
                                kMultiply = ScatterKind::kMultiply,
@@ -154,9 +161,36 @@ class ResourceScatterKernel final : public BackendKernel {
         Operand::Dense(variable.data, variable.type, {variable.dim(0), size}));
   }
 
+ private:
   ScatterKind kind_ = ScatterKind::kAdd;
   bool changes_ = false;
   Expression change_;
+};
+
+// Returns the value that a variable has after an update (kernel/new_values.h).
+class NewSlicesKernel final : public ResourceScatterKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto attrs,
+                            kernel::NewValuesAttrs::Read(construction));
+    const std::string& op = attrs.op->op;
+    if (op == kOps[1] && (kernel::SetOf(attrs.type) & kFloatTypes) == 0) {
+      return absl::InvalidArgumentError("T must be a float type for " + op);
+    }
+    return ResourceScatterKernel::Init(op, attrs.type);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand old, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand value,
+                            run.AllocateOutput(0, ShapeOf(old)));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, old, value));
+    return Update(run, value);
+  }
+
+  // The ops that no op on values replaces.
+  static constexpr std::array<absl::string_view, 2> kOps = {
+      "ResourceScatterMul", "ResourceScatterDiv"};
 };
 
 }  // namespace op_kernels_internal
@@ -174,6 +208,12 @@ inline void ResourceSliceOps(const Registrar& registrar) {
     registrar.Add<ResourceScatterKernel>(
         def(std::string("ResourceScatter") + op), "dtype",
         op == absl::string_view("Div") ? kFloatTypes : kNumberTypes);
+  }
+  RegisterOp(NewValuesOp(kNewSlicesOp));
+  registrar.Add<NewSlicesKernel>(KernelDef(kNewSlicesOp), "T", kNumberTypes);
+  for (const absl::string_view op : NewSlicesKernel::kOps) {
+    kernel::UpdateOps().push_back(
+        {std::string(op), kNewSlicesOp, 1, 3, /*indices=*/1});
   }
   registrar.Add<ResourceScatterKernel>(def("ResourceScatterUpdate"), "dtype",
                                        kAllTypes);

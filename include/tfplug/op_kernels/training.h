@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tfplug/kernel/new_values.h"
+#include "tfplug/kernel/register_op.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/training_kernel.h"
 #include "tfplug/ops/training.h"
@@ -88,6 +90,14 @@ inline const std::vector<TrainingOp>& TrainingTable() {
             return Two{var - grad * lr / (Sqrt(accum) + epsilon), accum};
           },
           "update_slots"),
+      Training<ops::ResourceApplyAdagradDA, ops::ResourceSparseApplyAdagradDA>(
+          +[](V, V accum, V squares, V grad, V lr, V l1, V l2, V step) {
+            accum = accum + grad;
+            squares = squares + grad * grad;
+            const V shrunk = Sign(accum) * Max(Abs(accum) - l1 * step, 0);
+            return Three{-lr * shrunk / (l2 * step * lr + Sqrt(squares)), accum,
+                         squares};
+          }),
       Training<ops::ResourceApplyProximalAdagrad,
                ops::ResourceSparseApplyProximalAdagrad>(
           +[](V var, V accum, V lr, V l1, V l2, V grad) {
@@ -153,11 +163,16 @@ inline const std::vector<TrainingOp>& TrainingTable() {
 // Registers the updates of optimizers: ResourceApply... and
 // ResourceSparseApply..., each as one Map.
 inline void TrainingOps(const Registrar& registrar) {
+  using op_kernels_internal::TrainingOp;
   op_kernels_internal::training_table = &op_kernels_internal::TrainingTable();
-  for (const op_kernels_internal::TrainingOp& op :
-       *op_kernels_internal::training_table) {
+  RegisterOp(NewValuesOp(kNewTrainingValuesOp));
+  registrar.Add<op_kernels_internal::NewTrainingValuesKernel>(
+      KernelDef(kNewTrainingValuesOp), "T", kFloatTypes);
+  for (const TrainingOp& op : *op_kernels_internal::training_table) {
     for (const char* name : {op.name, op.sparse_name}) {
       if (name == nullptr) continue;
+      kernel::UpdateOps().push_back(
+          op_kernels_internal::UpdateOpOf(op, name == op.sparse_name));
       KernelDef def(name);
       for (size_t i = 0; i < op.num_variables; ++i) {
         def = std::move(def).HostMemory(op.variables[i]);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "tfplug/kernel/new_values.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/variables.h"
@@ -31,6 +32,7 @@ struct TrainingOp {
   size_t num_variables;
   std::array<const char*, 4> variables;  // their names
   size_t gradient;
+  size_t step;       // the scalar of type int64, which the formula gets as T
   const char* attr;  // the last argument of the formula, or null
   void (*formula)();
   Values (*call)(void (*formula)(), const Values& inputs, bool attr);
@@ -66,6 +68,13 @@ template <class O>
 inline constexpr size_t kGradientOf<O, std::void_t<decltype(O::grad)>> =
     static_cast<size_t>(O::grad);
 
+// The index of the number of steps among the inputs of O, if it has one.
+template <class O, class = void>
+inline constexpr size_t kStepOf = kernel::UpdateOp::kNone;
+template <class O>
+inline constexpr size_t kStepOf<O, std::void_t<decltype(O::global_step)>> =
+    static_cast<size_t>(O::global_step);
+
 // Returns the row of the typed op O and its variant for slices. The formula
 // takes the inputs in order, and the attribute `attr` if it has one.
 template <class O, class Sparse = void, size_t kVariables, class... A>
@@ -81,11 +90,25 @@ TrainingOp Training(std::array<Value, kVariables> (*formula)(A...),
         kernel_internal::NameOf(static_cast<typename O::Inputs>(i));
   }
   op.gradient = kGradientOf<O>;
+  op.step = kStepOf<O>;
   op.attr = attr;
   op.formula = reinterpret_cast<void (*)()>(formula);
   op.call =
       &TrainingFormula<kVariables, std::index_sequence_for<A...>, A...>::Call;
   return op;
+}
+
+// Describes the op, or its variant for slices, to LowerVariableUpdates.
+inline kernel::UpdateOp UpdateOpOf(const TrainingOp& op, bool is_sparse) {
+  kernel::UpdateOp update = {is_sparse ? op.sparse_name : op.name,
+                             kNewTrainingValuesOp, op.num_variables,
+                             op.num_inputs + is_sparse};
+  if (is_sparse) update.indices = op.gradient + 1;
+  if (op.step != kernel::UpdateOp::kNone) {
+    update.step = op.step + (is_sparse && op.step > op.gradient);
+  }
+  update.option = op.attr;
+  return update;
 }
 
 // Returns the step of a proximal method.
@@ -117,81 +140,72 @@ inline std::array<Value, 3> Ftrl(Value var, Value accum, Value linear,
 // The optimizers; set by TrainingOps.
 inline const std::vector<TrainingOp>* training_table = nullptr;
 
-class TrainingKernel final : public BackendKernel {
+// The update of an optimizer, for both of its kernels.
+class TrainingUpdate {
  public:
-  absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());
+  using Variables = absl::InlinedVector<Operand, 4>;
+
+  // Finds the op in the table.
+  absl::Status Find(const std::string& name) {
     for (const TrainingOp& op : *training_table) {
       is_sparse_ = op.sparse_name != nullptr && name == op.sparse_name;
-      if (is_sparse_ || name == op.name) return Build(op, construction);
+      if (!is_sparse_ && name != op.name) continue;
+      op_ = &op;
+      return absl::OkStatus();
     }
-    return absl::InternalError("the op " + name + " is in no table");
+    return absl::InvalidArgumentError("op " + name + " is not an optimizer");
   }
 
-  absl::Status Run(OpRun& run) override {
-    using Code = BackendVariables;
-    const size_t n = op_->num_variables;
-    constexpr int kVariables[] = {0, 1, 2, 3};
-    auto lock =
-        LockVariables<Code>(run.context(), absl::MakeConstSpan(kVariables, n),
-                            /*exclusive=*/true, is_sparse_);
-    if (!lock.ok()) return Explain(lock.status());
-    absl::InlinedVector<Tensor, 4> tensors;
-    absl::InlinedVector<Operand, 4> variables;
-    for (size_t i = 0; i < n; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(
-          Tensor tensor,
-          GetVariableTensor<Code>(run.context(), kVariables[i],
-                                  /*lock_held=*/true, /*is_variant=*/false,
-                                  /*sparse=*/is_sparse_));
-      if (i > 0 && tensor.shape() != tensors[0].shape()) {
-        return WrongShape(op_->variables[i], tensor.shape(),
-                          tensors[0].shape());
-      }
-      TFPLUG_ASSIGN_OR_RETURN(const Operand view, ViewOf(tensor));
-      variables.push_back(view);
-      tensors.push_back(std::move(tensor));
-    }
-    return is_sparse_ ? UpdateSlices(run, variables)
-                      : UpdateAll(run, variables);
-  }
-
- private:
-  using Views = absl::InlinedVector<Operand, 12>;
-
-  absl::Status Build(const TrainingOp& op, KernelConstruction& construction) {
-    op_ = &op;
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
-    bool attr = false;
-    if (op.attr != nullptr) {
-      TFPLUG_ASSIGN_OR_RETURN(attr, construction.GetAttr<bool>(op.attr));
-    }
+  // Prepares the formula. `option` is the value of the attribute option().
+  absl::Status Build(DataType type, DataType index_type, bool option) {
     ExpressionBuilder builder;
     TrainingOp::Values inputs;
     if (is_sparse_) {
-      TFPLUG_ASSIGN_OR_RETURN(const auto index_type,
-                              construction.GetAttr<DataType>("Tindices"));
       const Value index = Cast(builder.Input(index_type), DataType::kInt64);
-      for (size_t i = 0; i < op.num_variables; ++i) {
+      for (size_t i = 0; i < op_->num_variables; ++i) {
         inputs.push_back(builder.Element(builder.AxisInput(type), index));
       }
     }
-    while (inputs.size() < op.num_inputs) {
-      inputs.push_back(builder.Input(type));
+    while (inputs.size() < op_->num_inputs) {
+      const bool is_step = inputs.size() == op_->step;
+      const Value input = builder.Input(is_step ? DataType::kInt64 : type);
+      inputs.push_back(is_step ? Cast(input, type) : input);
     }
-    for (Value value : op.call(op.formula, inputs, attr)) {
+    for (Value value : op_->call(op_->formula, inputs, option)) {
       builder.Output(value, type);
     }
     TFPLUG_ASSIGN_OR_RETURN(expression_, std::move(builder).Build());
     return absl::OkStatus();
   }
 
-  absl::Status UpdateAll(OpRun& run, absl::Span<const Operand> variables) {
-    Views inputs(variables.begin(), variables.end());
-    TFPLUG_RETURN_IF_ERROR(
-        AddInputs(run, ShapeOf(variables[0]), variables[0], inputs));
-    Views outputs(variables.begin(), variables.end());
+  // Returns the position of the indices among the op's inputs.
+  size_t indices_input() const { return op_->gradient + 1; }
+  const char* option() const { return op_->attr; }
+  size_t num_variables() const { return op_->num_variables; }
+  bool is_sparse() const { return is_sparse_; }
+
+  // Checks the variable `i` against the first one.
+  absl::Status CheckVariable(size_t i, const Shape& shape,
+                             const Shape& first) const {
+    return shape == first ? absl::OkStatus()
+                          : WrongShape(op_->variables[i], shape, first);
+  }
+
+  // Computes new values from the old ones and the op's other inputs. If
+  // is_sparse(), `to` must have the old values.
+  absl::Status Run(OpRun& run, const Variables& from,
+                   const Variables& to) const {
+    return is_sparse_ ? UpdateSlices(run, to) : UpdateAll(run, from, to);
+  }
+
+ private:
+  using Views = absl::InlinedVector<Operand, 12>;
+
+  absl::Status UpdateAll(OpRun& run, const Variables& from,
+                         const Variables& to) const {
+    Views inputs(from.begin(), from.end());
+    TFPLUG_RETURN_IF_ERROR(AddInputs(run, ShapeOf(from[0]), from[0], inputs));
+    Views outputs(to.begin(), to.end());
     return run.launcher().Map(expression_, absl::MakeSpan(inputs),
                               absl::MakeSpan(outputs));
   }
@@ -199,9 +213,9 @@ class TrainingKernel final : public BackendKernel {
   // Computes new slices and stores them. Of several slices with one index, the
   // last one counts, so the caller must have added their gradients, as Keras
   // does.
-  absl::Status UpdateSlices(OpRun& run, absl::Span<const Operand> variables) {
+  absl::Status UpdateSlices(OpRun& run, const Variables& variables) const {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices,
-                            GetView(run, static_cast<int>(op_->gradient) + 1));
+                            GetView(run, static_cast<int>(indices_input())));
     if (variables[0].rank < 1 || indices.rank != 1) {
       return absl::InvalidArgumentError(
           "var must be at least 1 dimensional, and indices must be one "
@@ -265,6 +279,59 @@ class TrainingKernel final : public BackendKernel {
                                       expected.ToString() + ", not " +
                                       shape.ToString());
   }
+
+  const TrainingOp* op_ = nullptr;
+  bool is_sparse_ = false;
+  Expression expression_;
+};
+
+// Updates variables in place.
+class TrainingKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());
+    TFPLUG_RETURN_IF_ERROR(update_.Find(name));
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    DataType index_type = DataType::kInt64;
+    bool option = false;
+    if (update_.is_sparse()) {
+      TFPLUG_ASSIGN_OR_RETURN(index_type,
+                              construction.GetAttr<DataType>("Tindices"));
+    }
+    if (update_.option() != nullptr) {
+      TFPLUG_ASSIGN_OR_RETURN(option,
+                              construction.GetAttr<bool>(update_.option()));
+    }
+    return update_.Build(type, index_type, option);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    using Code = BackendVariables;
+    const bool is_sparse = update_.is_sparse();
+    constexpr int kVariables[] = {0, 1, 2, 3};
+    auto lock = LockVariables<Code>(
+        run.context(), absl::MakeConstSpan(kVariables, update_.num_variables()),
+        /*exclusive=*/true, is_sparse);
+    if (!lock.ok()) return Explain(lock.status());
+    absl::InlinedVector<Tensor, 4> tensors;
+    TrainingUpdate::Variables variables;
+    for (size_t i = 0; i < update_.num_variables(); ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          Tensor tensor,
+          GetVariableTensor<Code>(run.context(), kVariables[i],
+                                  /*lock_held=*/true, /*is_variant=*/false,
+                                  /*sparse=*/is_sparse));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand view, ViewOf(tensor));
+      variables.push_back(view);
+      tensors.push_back(std::move(tensor));
+      TFPLUG_RETURN_IF_ERROR(
+          update_.CheckVariable(i, tensors[i].shape(), tensors[0].shape()));
+    }
+    return update_.Run(run, variables, variables);
+  }
+
+ private:
   [[gnu::cold, gnu::noinline]] static absl::Status Explain(
       const absl::Status& status) {
     if (status.code() != absl::StatusCode::kUnimplemented) return status;
@@ -273,9 +340,37 @@ class TrainingKernel final : public BackendKernel {
         "; use an optimizer of Keras 3, which needs no such op");
   }
 
-  const TrainingOp* op_ = nullptr;
-  bool is_sparse_ = false;
-  Expression expression_;
+  TrainingUpdate update_;
+};
+
+// Returns the values that variables have after an update (kernel/new_values.h).
+class NewTrainingValuesKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto attrs,
+                            kernel::NewValuesAttrs::Read(construction));
+    TFPLUG_RETURN_IF_ERROR(update_.Find(attrs.op->op));
+    return update_.Build(attrs.type, attrs.index_type, attrs.option);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TrainingUpdate::Variables from, to;
+    for (size_t i = 0; i < update_.num_variables(); ++i) {
+      const int k = static_cast<int>(i);
+      TFPLUG_ASSIGN_OR_RETURN(const Operand old, GetView(run, k));
+      from.push_back(old);
+      TFPLUG_RETURN_IF_ERROR(
+          update_.CheckVariable(i, ShapeOf(old), ShapeOf(from[0])));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand value,
+                              run.AllocateOutput(k, ShapeOf(old)));
+      to.push_back(value);
+      if (update_.is_sparse()) TFPLUG_RETURN_IF_ERROR(Copy(run, old, value));
+    }
+    return update_.Run(run, from, to);
+  }
+
+ private:
+  TrainingUpdate update_;
 };
 
 }  // namespace tfplug::op_kernels_internal

@@ -30,19 +30,24 @@ namespace tfplug::internal {
 
 // Defines the Python function that wraps TensorFlow's functions. `kept` is a
 // set of pairs of an op and a variable's type for which the device has a
-// kernel; calls of these ops are left unchanged.
+// kernel; calls of these ops are left unchanged. `by_values` has, for an
+// optimizer's op, the op that computes new values (kernel/new_values.h), the
+// attribute that becomes its option, and the types that it supports.
 inline constexpr char kPythonUpdates[] = R"py(
-def wrap_variable_updates(device_type, kept):
+def wrap_variable_updates(device_type, kept, by_values):
   import inspect
   from tensorflow.python.eager import context
+  from tensorflow.python.eager import execute
   from tensorflow.python.framework import dtypes
   from tensorflow.python.framework import errors
+  from tensorflow.python.framework import op_def_registry
   from tensorflow.python.framework import ops
   from tensorflow.python.ops import gen_array_ops as arrays
   from tensorflow.python.ops import gen_math_ops as math
   from tensorflow.python.ops import gen_resource_variable_ops as variables
   from tensorflow.python.ops import gen_state_ops as states
   from tensorflow.python.ops import gen_stateful_random_ops as random
+  from tensorflow.python.ops import gen_training_ops as training
 
   marker = f"/device:{device_type}:"
 
@@ -61,7 +66,7 @@ def wrap_variable_updates(device_type, kept):
     data = resource._handle_data
     if data and data.shape_and_type:
       return dtypes.as_dtype(data.shape_and_type[0].dtype)
-    for name in ("value", "updates"):
+    for name in ("value", "updates", "grad", "delta"):
       if name in arguments:
         return ops.convert_to_tensor(arguments[name]).dtype
     if "algorithm" in arguments or "alg" in arguments:
@@ -98,6 +103,47 @@ def wrap_variable_updates(device_type, kept):
       if hasattr(module, name):
         replace_function(inspect.unwrap(getattr(module, name)),
                          f"_tfplug_{device_type}_{op}", call)
+
+  def wrap_training(function, op, values_op, option, types):
+    """Wraps an op of gen_training_ops, which updates its first inputs. In a
+    function, the graph pass replaces it."""
+    def call(original, names, args, kwargs):
+      arguments = dict(zip(names, args), **kwargs)
+      resource = arguments.get(names[0])
+      if (len(args) > len(names) or not set(kwargs).issubset(names) or
+          not context.executing_eagerly() or
+          not isinstance(resource, ops.EagerTensor) or
+          marker not in resource.device):
+        return original(*args, **kwargs)
+      dtype = type_of(resource, arguments)
+      if ((op, dtype.as_datatype_enum) in kept or
+          dtype.as_datatype_enum not in types):
+        return original(*args, **kwargs)
+      handles, others = [], []
+      with ops.device(resource.device):
+        for arg in op_def_registry.get(op).input_arg:
+          value = arguments[arg.name]
+          if arg.type == dtypes.resource.as_datatype_enum:
+            handles.append(value)
+          else:
+            others.append(ops.convert_to_tensor(
+                value, dtype=dtype if arg.type_attr == "T" else
+                dtypes.as_dtype(arg.type) if arg.type else None))
+        values = execute.execute(
+            values_op.encode(), len(handles), ctx=context.context(),
+            inputs=[variables.read_variable_op(handle, dtype)
+                    for handle in handles] + others,
+            attrs=("op", op.encode(), "N", len(handles), "T",
+                   dtype.as_datatype_enum, "Targs",
+                   [x.dtype.as_datatype_enum for x in others], "option",
+                   bool(arguments.get(option, defaults.get(option, False)))))
+        for handle, value in zip(handles, values):
+          variables.assign_variable_op(handle, value)
+    defaults = {name: parameter.default for name, parameter in
+                inspect.signature(getattr(training, function)).parameters.items()}
+    for name in (function, op):
+      replace_function(inspect.unwrap(getattr(training, name)),
+                       f"_tfplug_{device_type}_{op}", call)
 
   def rows(scatter):
     """Returns an update that scatters rows with a TensorScatter... op."""
@@ -154,21 +200,44 @@ def wrap_variable_updates(device_type, kept):
         not function.endswith("_eager_fallback")):
       op = "".join(word.capitalize() for word in function.split("_"))
       wrap(random, op, function)
+  functions = {function.replace("_", ""): function for function in dir(training)
+               if not function.endswith("_eager_fallback")}
+  for op, row in by_values.items():
+    function = functions.get(op.lower())
+    if function and hasattr(training, op):
+      wrap_training(function, op, *row)
 )py";
 
 using OpAndType = std::pair<std::string, DataType>;
+
+// An op that updates variables, and the one that computes the new values.
+struct UpdateByValues {
+  std::string op, values_op, option;
+  std::vector<DataType> types;
+};
 
 // Wraps the Python functions for the device type, except for the ops and types
 // in `kept`. Does nothing in a process without Python, or if the environment
 // variable TFPLUG_PYTHON_UPDATES is 0. TensorFlow must have been imported. Any
 // thread; acquires Python's GIL.
-inline absl::Status WrapPythonUpdates(const std::string& device_type,
-                                      const std::vector<OpAndType>& kept) {
+inline absl::Status WrapPythonUpdates(
+    const std::string& device_type, const std::vector<OpAndType>& kept,
+    const std::vector<UpdateByValues>& by_values) {
   if (!IsTurnedOn("TFPLUG_PYTHON_UPDATES", true)) return absl::OkStatus();
   std::string call = "wrap_variable_updates(\"" + device_type + "\", {";
   for (const auto& [op, type] : kept) {
     call +=
         "(\"" + op + "\", " + std::to_string(static_cast<int>(type)) + "), ";
+  }
+  // A set, not a dictionary, even if it is empty.
+  call += "(\"\", 0)}, {";
+  for (const UpdateByValues& update : by_values) {
+    call += "\"" + update.op + "\": (\"" + update.values_op + "\", \"" +
+            update.option + "\", [";
+    for (DataType type : update.types) {
+      call += std::to_string(static_cast<int>(type)) + ", ";
+    }
+    call += "]), ";
   }
   if (RunInPython(std::string(kPythonReplace) + kPythonUpdates, call + "})")) {
     return absl::OkStatus();

@@ -19,7 +19,9 @@
 #include "tfplug/base/status.h"
 #include "tfplug/kernel/internal/check_kernels.h"
 #include "tfplug/kernel/internal/kernel_registry.h"
+#include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/kernel/internal/op_list.h"
+#include "tfplug/kernel/internal/update_ops.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -240,7 +242,14 @@ inline absl::Status WrapUpdatesWithoutKernel() {
       for (DataType type : constraint.types) kept.emplace_back(def.op(), type);
     }
   }
-  return internal::registered_platform.wrap_python_updates(device_type, kept);
+  std::vector<internal::UpdateByValues> by_values;
+  for (const kernel::UpdateOp& op : kernel::UpdateOps()) {
+    by_values.push_back({op.op, op.values_op,
+                         op.option != nullptr ? op.option : "",
+                         KernelSet(device_type).GetTypes(op.values_op, "T")});
+  }
+  return internal::registered_platform.wrap_python_updates(device_type, kept,
+                                                           by_values);
 }
 
 // TF_InitKernel has no status: a kernel that cannot be registered is skipped
