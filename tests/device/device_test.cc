@@ -36,10 +36,11 @@ TEST_CASE("a device and its parts are constructed and destroyed in order") {
     destroyed = Record::Get().Take();
   }
   // All synchronous copies are overridden, so no stream is created for them.
-  CHECK(constructed ==
-        Calls{"+Device", "Device(1)", "Device::Init()", "+Memory", "Memory()",
-              "Memory::Init()", "HardwareName()", "Vendor()", "PciBusId()",
-              "DeviceCount()", "NumaNode()", "MemoryBandwidth()", "Usage()"});
+  CHECK(constructed == Calls{"DeviceCount()", "+Device", "Device(1)",
+                             "Device::Init()", "+Memory", "Memory()",
+                             "Memory::Init()", "HardwareName()", "Vendor()",
+                             "PciBusId()", "DeviceCount()", "NumaNode()",
+                             "MemoryBandwidth()", "Usage()"});
   CHECK(destroyed == Calls{"-Memory", "-Device", "-Platform"});
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/device/platform.h>
 
+#include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fixture.h"
@@ -121,6 +123,118 @@ TEST_CASE("a negative count is zero") {
     reported_count = count;
     CHECK(host->DeviceCount().value() == (count < 0 ? 0 : count));
   }
+}
+
+// Sets TFPLUG_VISIBLE_DEVICES until it is destroyed.
+class ScopedVisible {
+ public:
+  explicit ScopedVisible(const char* value) {
+    setenv("TFPLUG_VISIBLE_DEVICES", value, 1);
+  }
+  ~ScopedVisible() { unsetenv("TFPLUG_VISIBLE_DEVICES"); }
+};
+
+// Four devices that contain their ordinals.
+class Numbered : public minimal::Device {
+ public:
+  explicit Numbered(int ordinal) { created.push_back(ordinal); }
+  static inline std::vector<int> created;
+};
+class FourDevices : public minimal::PlatformOf<Numbered> {
+ public:
+  absl::StatusOr<int> DeviceCount() override { return 4; }
+};
+
+// Creates all devices of a platform. Returns the ordinals in the author's
+// numbering, followed by -1 if one more can be created.
+template <class PlatformT>
+std::vector<int> CreatedOrdinals() {
+  const auto host = Register<PlatformT>().value();
+  Numbered::created.clear();
+  const int count = host->DeviceCount().value();
+  for (int i = 0; i < count; ++i) {
+    const auto device = host->Device(i);
+    REQUIRE(device.ok());
+    CHECK((*device)->ordinal() == i);
+  }
+  std::vector<int> created = std::exchange(Numbered::created, {});
+  if (host->Device(count).ok()) created.push_back(-1);
+  return created;
+}
+
+TEST_CASE("TFPLUG_VISIBLE_DEVICES selects and orders devices") {
+  testing::ScopedFakeTensorFlow fake(Fixture<minimal::Platform>::WithLog());
+  testing::LogCapture log;
+  using Ordinals = std::vector<int>;
+  CHECK(CreatedOrdinals<FourDevices>() == Ordinals{0, 1, 2, 3});
+  struct Case {
+    const char* value;
+    Ordinals expected;
+  };
+  const Case cases[] = {{"0", {0}},
+                        {"2,0", {2, 0}},
+                        {" 3 , 1 ", {3, 1}},
+                        {"", {}},
+                        {"MINIMAL:1,OTHER:9,MINIMAL:0", {1, 0}},
+                        {"OTHER:9", {0, 1, 2, 3}}};
+  for (const Case& each : cases) {
+    CAPTURE(each.value);
+    const ScopedVisible visible(each.value);
+    CHECK(CreatedOrdinals<FourDevices>() == each.expected);
+  }
+  CHECK(log.text() == "");
+}
+
+TEST_CASE("an invalid TFPLUG_VISIBLE_DEVICES hides all devices with a reason") {
+  testing::ScopedFakeTensorFlow fake(Fixture<minimal::Platform>::WithLog());
+  struct Case {
+    const char* value;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {"4", "contain 4, but MINIMAL has 4 devices"},
+      {"1,1", "contain 1 twice"},
+      {"0,x", "TFPLUG_VISIBLE_DEVICES=0,x is no list of devices"},
+      {"-1", "is no list of devices"},
+      {"+1", "is no list of devices"},
+      {"0,", "is no list of devices"},
+      {"99999999999", "is no list of devices"},
+      {"MINIMAL:", "is no list of devices"},
+      {"minimal:0", "is no list of devices"},
+      {"MINIMAL:0,1", "is no list of devices"},
+      {"OTHER:x,MINIMAL:0", "is no list of devices"}};
+  for (const Case& each : cases) {
+    CAPTURE(each.value);
+    const ScopedVisible visible(each.value);
+    testing::LogCapture log;
+    CHECK(CreatedOrdinals<FourDevices>().empty());
+    CHECK(log.text().find(each.reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("a platform without devices ignores TFPLUG_VISIBLE_DEVICES") {
+  testing::ScopedFakeTensorFlow fake(Fixture<minimal::Platform>::WithLog());
+  const ScopedVisible visible("0,1");
+  testing::LogCapture log;
+  reported_count = 0;
+  CHECK(Register<Counting>().value()->DeviceCount().value() == 0);
+  CHECK(log.text() == "");
+}
+
+// Uses the last device only, whatever the environment says.
+class LastDevice : public FourDevices {
+ public:
+  absl::StatusOr<std::vector<int>> VisibleDevices(absl::string_view type,
+                                                  int count) override {
+    CHECK(type == "MINIMAL");
+    return std::vector<int>{count - 1};
+  }
+};
+
+TEST_CASE("a platform can select its devices") {
+  testing::ScopedFakeTensorFlow fake;
+  const ScopedVisible visible("0,1");
+  CHECK(CreatedOrdinals<LastDevice>() == std::vector<int>{3});
 }
 
 TEST_CASE("another major version is rejected with the remedy") {

@@ -25,7 +25,7 @@ struct SP_PlatformFns {
   void (*get_device_count)(const SP_Platform* platform, int* device_count,
                            TF_Status* status);
 
-  // Creates the device with the ordinal params->ordinal and fills
+  // Creates the visible device with the index params->ordinal and fills
   // params->device.
   void (*create_device)(const SP_Platform* platform,
                         SE_CreateDeviceParams* params, TF_Status* status);

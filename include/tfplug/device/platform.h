@@ -2,8 +2,12 @@
 #ifndef TFPLUG_DEVICE_PLATFORM_H_
 #define TFPLUG_DEVICE_PLATFORM_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/internal/visible_devices.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -77,6 +81,20 @@ class Platform {
   // get_device_count: returns the number of devices, which must not change; a
   // failure is logged and counts as zero. Thread: any; called often.
   virtual absl::StatusOr<int> DeviceCount() = 0;
+
+  // get_device_count, create_device: returns the ordinals, of 0 to `count` - 1,
+  // of the devices that this process uses. TensorFlow numbers them anew: the
+  // first one becomes "/device:MY_DEVICE:0"; Device is constructed with the
+  // ordinal that is returned here. `type` is the registered device type. A
+  // failure, an ordinal that is out of range and one that is named twice are
+  // logged, and the process has no devices. Default: the devices that the
+  // environment variable TFPLUG_VISIBLE_DEVICES names (see
+  // docs/guide/distribute.md), or all. Thread: any; called after each
+  // DeviceCount.
+  virtual absl::StatusOr<std::vector<int>> VisibleDevices(
+      absl::string_view type, int count) {
+    return internal::ReadVisibleDevices(type, count);
+  }
 };
 
 }  // namespace tfplug

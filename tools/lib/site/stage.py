@@ -26,7 +26,7 @@ NAVIGATION = {
     "First steps": ["guide/building", "guide/device", "guide/kernels",
                     "guide/backend", "guide/migration", "guide/testing",
                     "guide/plugins",
-                    "guide/differs_from_gpu"],
+                    "guide/differs_from_gpu", "guide/distribute"],
     "Devices": ["guide/drivers", "guide/caching_allocator", "guide/profiler"],
     "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep",
                 "guide/peer_tests"],

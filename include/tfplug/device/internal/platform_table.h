@@ -2,12 +2,15 @@
 #ifndef TFPLUG_DEVICE_INTERNAL_PLATFORM_TABLE_H_
 #define TFPLUG_DEVICE_INTERNAL_PLATFORM_TABLE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "tfplug/abi/se_create_device_fns_params.h"
 #include "tfplug/abi/se_create_device_params.h"
 #include "tfplug/abi/se_create_stream_executor_params.h"
@@ -86,8 +89,12 @@ struct PlatformFnsTable {
   // here.
   static void get_device_count(const capi::SP_Platform* platform,
                                int* device_count, capi::TF_Status* status) {
-    *device_count = ValueOrLog("get_device_count", 0,
-                               [&] { return Count(ToPlatform(platform)); });
+    *device_count =
+        ValueOrLog("get_device_count", 0, [&]() -> absl::StatusOr<int> {
+          auto ordinals = Ordinals(*platform);
+          if (!ordinals.ok()) return ordinals.status();
+          return static_cast<int>(ordinals->size());
+        });
     internal::tensorflow.TF_SetStatus(status, capi::TF_OK, "");
   }
 
@@ -189,10 +196,32 @@ struct PlatformFnsTable {
     }
   }
 
-  static absl::StatusOr<int> Count(PlatformT* platform) {
-    if (platform == nullptr) return 0;
-    absl::StatusOr<int> count = platform->PlatformT::DeviceCount();
-    return count.ok() ? std::max(*count, 0) : count;
+  // Returns the author's ordinals of the devices, in TensorFlow's order.
+  static absl::StatusOr<std::vector<int>> Ordinals(
+      const capi::SP_Platform& platform) {
+    PlatformT* const ours = ToPlatform(&platform);
+    if (ours == nullptr) return std::vector<int>();
+    const absl::StatusOr<int> count = ours->PlatformT::DeviceCount();
+    if (!count.ok()) return count.status();
+    if (*count <= 0) return std::vector<int>();
+    auto ordinals = ours->PlatformT::VisibleDevices(platform.type, *count);
+    if (!ordinals.ok()) return ordinals;
+    std::vector<bool> seen(static_cast<size_t>(*count));
+    for (const int ordinal : *ordinals) {
+      const bool is_valid = 0 <= ordinal && ordinal < *count;
+      if (is_valid && !seen[static_cast<size_t>(ordinal)]) {
+        seen[static_cast<size_t>(ordinal)] = true;
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("the visible devices contain ", ordinal,
+                       is_valid ? " twice"
+                                : absl::StrCat(", but ", platform.type, " has ",
+                                               *count, " devices"),
+                       ", so none is used; correct TFPLUG_VISIBLE_DEVICES, or "
+                       "Platform::VisibleDevices"));
+    }
+    return ordinals;
   }
 
   // Creates a device, its allocator and the objects for synchronous copies, and
@@ -200,8 +229,16 @@ struct PlatformFnsTable {
   static absl::Status FillDevice(const capi::SP_Platform& platform,
                                  const capi::SE_CreateDeviceParams& params) {
     if (auto s = internal::CheckStruct(params); !s.ok()) return s;
-    auto created =
-        CreateDevice(ToPlatform(&platform), static_cast<int>(params.ordinal));
+    const auto ordinals = Ordinals(platform);
+    if (!ordinals.ok()) return ordinals.status();
+    const auto index = static_cast<size_t>(params.ordinal);
+    if (index >= ordinals->size()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          platform.type, ":", params.ordinal, " is not one of the ",
+          ordinals->size(),
+          " devices of this process; the log has the reason if there is one"));
+    }
+    auto created = CreateDevice(ToPlatform(&platform), (*ordinals)[index]);
     if (!created.ok()) return created.status();
     DeviceOwner device(created->release());
     auto allocator = internal::Create<typename H::AllocatorT>(*device);
@@ -234,10 +271,6 @@ struct PlatformFnsTable {
   static absl::StatusOr<internal::Owned<DeviceT>> CreateDevice(
       PlatformT* platform, int ordinal) {
     if constexpr (std::is_constructible_v<DeviceT, PlatformT&, int>) {
-      if (platform == nullptr) {
-        return absl::FailedPreconditionError(
-            "the Platform could not be constructed; the log has the reason");
-      }
       return internal::Create<DeviceT>(*platform, ordinal);
     } else {
       return internal::Create<DeviceT>(ordinal);
