@@ -5,6 +5,7 @@ lives, and some tests crash it.
 
     result = harness.run(function, *arguments, env={"CPU_SIM_DEVICES": "1"})
     results = harness.run_each(function, cases)    # many, one after the other
+    results = harness.run_together(function, cases, envs)  # each in its own process
 
 `function` must be at the top level of a test file; its arguments and result must be
 serializable as JSON. To save the five seconds of importing TensorFlow, a child is
@@ -14,6 +15,7 @@ instead.
 """
 
 import atexit
+import contextlib
 import dataclasses
 import functools
 import importlib.machinery
@@ -90,8 +92,33 @@ def run_each(function, cases, env=None, plugin=True):
     return results
 
 
+def run_together(function, cases, envs, plugin=True):
+    """Calls `function` with each case's arguments at the same time, each in a process
+    and environment of its own. No process outlives TIMEOUT_SECONDS."""
+    with contextlib.ExitStack() as stack:
+        folders = [pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                   for _ in cases]
+        prepared = [_prepare(function, [list(case)], env, plugin, folder)
+                    for case, env, folder in zip(cases, envs, folders)]
+        died = _server().run(list(zip(folders, prepared)))
+        return [_read(folder, [case], status)[0]
+                for folder, case, status in zip(folders, cases, died)]
+
+
 def _spawn(function, cases, env, plugin):
     """Returns at least one result, up to the case in which the process died."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        environment = _prepare(function, cases, env, plugin, folder)
+        if _AT_START & (env or {}).keys():
+            died = _run_in_new_process(folder, environment)
+        else:
+            died, = _server().run([(folder, environment)])
+        return _read(folder, cases, died)
+
+
+def _prepare(function, cases, env, plugin, folder):
+    """Writes the request into the folder; returns the environment."""
     environment = _environment()
     if plugin:
         path = plugin_path()
@@ -101,18 +128,17 @@ def _spawn(function, cases, env, plugin):
                 "or name it in TFPLUG_CPU_SIM")
         environment["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] = str(path)
     environment.update(env or {})
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "request").write_text(json.dumps(
-            [inspect.getfile(function), function.__name__, cases]))
-        environment["TFPLUG_SCRATCH"] = str(folder)
-        if _AT_START & (env or {}).keys():
-            died = _run_in_new_process(folder, environment)
-        else:
-            died = _server().run(folder, environment)
-        text = (folder / "log").read_text(errors="replace")[-4000:]
-        done = folder / "results"
-        lines = done.read_text().splitlines() if done.exists() else []
+    (folder / "request").write_text(json.dumps(
+        [inspect.getfile(function), function.__name__, cases]))
+    environment["TFPLUG_SCRATCH"] = str(folder)
+    return environment
+
+
+def _read(folder, cases, died):
+    """Returns the results in the folder of a process that has ended."""
+    text = (folder / "log").read_text(errors="replace")[-4000:]
+    done = folder / "results"
+    lines = done.read_text().splitlines() if done.exists() else []
     results = [Result(*json.loads(line), 0, text) for line in lines]
     if died != 0 and len(results) == len(cases):
         results.pop()  # the process died while it exited
@@ -147,7 +173,7 @@ def _run_in_new_process(folder, environment):
 
 
 class _Server:
-    """The process from which children are forked, one at a time."""
+    """The process from which children are forked."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -156,10 +182,11 @@ class _Server:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         atexit.register(self._process.stdin.close)
 
-    def run(self, folder, environment):
-        """Returns the child's exit status, or "a timeout"."""
+    def run(self, children):
+        """Runs a child for each pair of a folder and an environment at the same time.
+        Returns their exit statuses, or "a timeout"."""
         with self._lock:
-            request = json.dumps([str(folder), environment])
+            request = json.dumps([[str(folder), env] for folder, env in children])
             print(request, file=self._process.stdin, flush=True)
             return json.loads(self._process.stdout.readline())
 
@@ -173,13 +200,15 @@ def _serve():
     installed_plugins.hide()  # a device cannot be registered twice
     import tensorflow  # noqa: F401
     for line in sys.stdin:
-        folder, environment = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            answers.close()
-            _run_in_child(folder, environment)
-            return
-        print(json.dumps(_await(child)), file=answers, flush=True)
+        children = []
+        for folder, environment in json.loads(line):
+            children.append(os.fork())
+            if children[-1] == 0:
+                answers.close()
+                _run_in_child(folder, environment)
+                return
+        print(json.dumps([_await(child) for child in children]), file=answers,
+              flush=True)
 
 
 def _await(child):

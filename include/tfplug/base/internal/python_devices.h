@@ -20,6 +20,8 @@
 // * The default devices of MirroredStrategy, which are CPUs without GPUs.
 // * The export of tensors with DLPack, which knows CPUs and GPUs only: the
 //   consumer receives a copy in host memory.
+// * The strategies that look for GPUs only, which then use the CPU: a warning
+//   states the remedy.
 // * The raw ops of cuDNN, if the type is GPU: Keras calls them in layers such
 // as
 //   LSTM, and uses other ops only if the call fails. In a graph, it would not.
@@ -117,6 +119,52 @@ def export_through_host(device_type):
   wrap("TFE_ToDlpackCapsule")
   wrap("TFE_DlpackDevice")
 
+def warn_of_unused_devices(device_type):
+  import functools
+  import inspect
+  from tensorflow.python.distribute import collective_all_reduce_strategy
+  from tensorflow.python.distribute import parameter_server_strategy
+  from tensorflow.python.distribute import parameter_server_strategy_v2
+  from tensorflow.python.framework import config
+  from tensorflow.python.platform import tf_logging
+
+  def wrap(extended, name, strategy, remedy):
+    """Warns once after extended.name, in which the class selects its devices."""
+    original = getattr(extended, name)
+    if hasattr(original, "tfplug"):  # another plug-in has wrapped it
+      original.tfplug.append(device_type)
+      return
+    types = [device_type]
+
+    @functools.wraps(original)
+    def select(self, *args, **kwargs):
+      result = original(self, *args, **kwargs)
+      given = inspect.signature(original).bind(self, *args, **kwargs).arguments
+      unused = [f"{kind}:{i}" for kind in types
+                for i, _ in enumerate(config.get_visible_devices(kind))]
+      stock = (type(self) is extended and
+               type(self._container_strategy()).__module__.startswith("tensorflow"))
+      if (unused and stock and not given.get("compute_devices") and
+          all("device:CPU" in device for device in self.worker_devices)):
+        tf_logging.warning(
+            "%s looks for GPUs only and trains on the CPU; it does not use %s. %s",
+            strategy, ", ".join(unused), remedy.format(unused[0]))
+        types.clear()
+      return result
+
+    select.tfplug = types
+    setattr(extended, name, select)
+
+  wrap(collective_all_reduce_strategy.CollectiveAllReduceExtended,
+       "_initialize_strategy", "MultiWorkerMirroredStrategy",
+       "Use tfplug.distribute.MultiWorkerMirroredStrategy.")
+  wrap(parameter_server_strategy_v2.ParameterServerStrategyV2Extended,
+       "_set_num_gpus", "ParameterServerStrategy",
+       "Use tfplug.distribute.ParameterServerStrategy.")
+  wrap(parameter_server_strategy.ParameterServerStrategyExtended,
+       "_initialize_local", "CentralStorageStrategy",
+       'Pass compute_devices=["{}"].')
+
 def refuse_cudnn(device_type):
   import inspect
   from tensorflow.python.framework import errors
@@ -155,6 +203,8 @@ inline absl::Status AdaptPythonToDevices(const std::string& device_type) {
        "Pass the devices to tf.distribute.MirroredStrategy"},
       {"export_through_host",
        "Copy a tensor to the CPU before you export it with DLPack"},
+      {"warn_of_unused_devices",
+       "tf.distribute's strategies may use the CPU without a warning"},
       {"refuse_cudnn", "Pass use_cudnn=False to Keras' LSTM and GRU"},
   };
   const std::string program = std::string(kPythonReplace) + kPythonDevices;

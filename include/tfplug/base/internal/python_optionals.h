@@ -48,7 +48,12 @@ def keep_optionals_on_host():
     def call(optional, *args, **kwargs):
       if not isinstance(optional, ops.EagerTensor):
         return function(optional, *args, **kwargs)
-      with ops.device(optional.backing_device):
+      # In a worker of a cluster, a local device still has the name that it had
+      # before the cluster was joined.
+      device = optional.backing_device
+      if "/job:localhost/" in device:
+        device = device[device.index("/device:"):]
+      with ops.device(device):
         return function(optional, *args, **kwargs)
     return call
 
