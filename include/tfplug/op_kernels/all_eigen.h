@@ -2,9 +2,11 @@
 #ifndef TFPLUG_OP_KERNELS_ALL_EIGEN_H_
 #define TFPLUG_OP_KERNELS_ALL_EIGEN_H_
 
-#include "tfplug/op_kernels/linalg.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/op_kernels/registrar.h"
-#include "tfplug/op_kernels/special.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/op_kernels/internal/all_eigen.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -13,10 +15,7 @@ namespace tfplug {
 // Registers the families that compute on the host with Eigen: factorizations of
 // matrices, such as the QR of an orthogonal initializer, and special functions.
 // Not a part of AllOps: this header needs Eigen.
-inline void AllEigenOps(const Registrar& registrar) {
-  LinalgOps(registrar);
-  SpecialOps(registrar);
-}
+TFPLUG_SEPARABLE void AllEigenOps(const Registrar& registrar);
 
 }  // namespace tfplug
 

@@ -2,26 +2,11 @@
 #ifndef TFPLUG_OP_KERNELS_ALL_MATH_H_
 #define TFPLUG_OP_KERNELS_ALL_MATH_H_
 
-#include "tfplug/op_kernels/activation.h"
-#include "tfplug/op_kernels/binomial.h"
-#include "tfplug/op_kernels/bits.h"
-#include "tfplug/op_kernels/check_numerics.h"
-#include "tfplug/op_kernels/complex.h"
-#include "tfplug/op_kernels/convert.h"
-#include "tfplug/op_kernels/counting.h"
-#include "tfplug/op_kernels/cross.h"
-#include "tfplug/op_kernels/einsum.h"
-#include "tfplug/op_kernels/fft.h"
-#include "tfplug/op_kernels/float8.h"
-#include "tfplug/op_kernels/fused_map.h"
-#include "tfplug/op_kernels/generator.h"
-#include "tfplug/op_kernels/math.h"
-#include "tfplug/op_kernels/matmul.h"
-#include "tfplug/op_kernels/multinomial.h"
-#include "tfplug/op_kernels/random.h"
-#include "tfplug/op_kernels/random_gamma.h"
-#include "tfplug/op_kernels/reduction.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/op_kernels/registrar.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/op_kernels/internal/all_math.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -29,27 +14,7 @@ namespace tfplug {
 
 // Registers the families of arithmetic: element-wise functions, reductions,
 // matrix products, Fourier transforms and random numbers.
-inline void AllMathOps(const Registrar& registrar) {
-  ActivationOps(registrar);
-  BinomialOps(registrar);
-  BitsOps(registrar);
-  CheckNumericsOps(registrar);
-  ComplexOps(registrar);
-  ConvertOps(registrar);
-  CountingOps(registrar);
-  CrossOps(registrar);
-  EinsumOps(registrar);
-  Float8Ops(registrar);
-  FourierOps(registrar);
-  FusedMapOps(registrar);
-  GeneratorOps(registrar);
-  MathOps(registrar);
-  MatMulOps(registrar);
-  MultinomialOps(registrar);
-  RandomGammaOps(registrar);
-  RandomOps(registrar);
-  ReductionOps(registrar);
-}
+TFPLUG_SEPARABLE void AllMathOps(const Registrar& registrar);
 
 }  // namespace tfplug
 

@@ -2,23 +2,11 @@
 #ifndef TFPLUG_OP_KERNELS_ALL_NN_H_
 #define TFPLUG_OP_KERNELS_ALL_NN_H_
 
-#include "tfplug/op_kernels/batch_norm.h"
-#include "tfplug/op_kernels/color.h"
-#include "tfplug/op_kernels/conv.h"
-#include "tfplug/op_kernels/crop.h"
-#include "tfplug/op_kernels/ctc.h"
-#include "tfplug/op_kernels/fused.h"
-#include "tfplug/op_kernels/patches.h"
-#include "tfplug/op_kernels/pool.h"
-#include "tfplug/op_kernels/quantize.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/op_kernels/registrar.h"
-#include "tfplug/op_kernels/resample.h"
-#include "tfplug/op_kernels/resize.h"
-#include "tfplug/op_kernels/softmax.h"
-#include "tfplug/op_kernels/spatial.h"
-#include "tfplug/op_kernels/training.h"
-#include "tfplug/op_kernels/warp.h"
-#include "tfplug/op_kernels/window_argmax.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/op_kernels/internal/all_nn.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -26,24 +14,7 @@ namespace tfplug {
 
 // Registers the families of neural networks and images: convolutions, pooling,
 // normalization, losses, optimizers, resizing.
-inline void AllNnOps(const Registrar& registrar) {
-  BatchNormOps(registrar);
-  ColorOps(registrar);
-  ConvOps(registrar);
-  CropOps(registrar);
-  CtcOps(registrar);
-  FusedOps(registrar);
-  PatchOps(registrar);
-  PoolOps(registrar);
-  QuantizeOps(registrar);
-  ResampleOps(registrar);
-  ResizeOps(registrar);
-  SoftmaxOps(registrar);
-  SpatialOps(registrar);
-  TrainingOps(registrar);
-  WarpOps(registrar);
-  WindowArgmaxOps(registrar);
-}
+TFPLUG_SEPARABLE void AllNnOps(const Registrar& registrar);
 
 }  // namespace tfplug
 

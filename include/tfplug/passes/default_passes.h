@@ -5,73 +5,27 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/base/internal/registered_platform.h"
-#include "tfplug/base/internal/release.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
-#include "tfplug/passes/cast_bool_lists.h"
-#include "tfplug/passes/disable_xla.h"
-#include "tfplug/passes/fuse_elementwise.h"
-#include "tfplug/passes/internal/pass_list.h"
-#include "tfplug/passes/keep_conditions_on_host.h"
-#include "tfplug/passes/keep_to_own_kernels.h"
-#include "tfplug/passes/lower_list_gradients.h"
-#include "tfplug/passes/lower_variable_updates.h"
-#include "tfplug/passes/recompute_loop_values.h"
-#include "tfplug/passes/report_fallback.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/passes/internal/append_passes.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::passes_internal {
 
-// Returns whether a device type belongs to a plug-in rather than to TensorFlow.
-inline bool IsPluggable(absl::string_view device_type) {
-  if (internal::registered_platform.device_type != nullptr &&
-      device_type == internal::registered_platform.device_type) {
-    return true;
-  }
-  return device_type != "CPU" && device_type != "GPU" && device_type != "TPU";
-}
-
 // Appends the passes that run before the author's own, unless a setting turns
 // them off. Appends none for TensorFlow's own device types.
-inline void AppendFirstPasses(absl::string_view device_type,
-                              const OptimizerSettings& settings,
-                              std::vector<graph_internal::PassEntry>& entries) {
-  if (!IsPluggable(device_type)) return;
-  if (settings.disable_xla) entries.push_back(MakePassEntry<DisableXla>());
-  if (settings.lower_variable_updates) {
-    entries.push_back(MakePassEntry<LowerVariableUpdates>());
-  }
-  if (settings.keep_to_own_kernels) {
-    entries.push_back(MakePassEntry<KeepToOwnKernels>());
-  }
-  if (settings.keep_conditions_on_host &&
-      KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease())) {
-    entries.push_back(MakePassEntry<KeepConditionsOnHost>());
-  }
-  if (settings.recompute_loop_values &&
-      RecomputeLoopValues::IsSafeIn(internal::CurrentRelease())) {
-    entries.push_back(MakePassEntry<RecomputeLoopValues>());
-  }
-}
+TFPLUG_SEPARABLE void AppendFirstPasses(
+    absl::string_view device_type, const OptimizerSettings& settings,
+    std::vector<graph_internal::PassEntry>& entries);
 
 // Appends the passes that run after the author's own.
-inline void AppendLastPasses(absl::string_view device_type,
-                             const OptimizerSettings& settings,
-                             std::vector<graph_internal::PassEntry>& entries) {
-  if (!IsPluggable(device_type)) return;
-  if (settings.replace_list_ops) {
-    entries.push_back(MakePassEntry<CastBoolLists>());
-    entries.push_back(MakePassEntry<LowerListGradients>());
-  }
-  if (FuseElementwise::IsEnabled(settings.fuse_elementwise)) {
-    entries.push_back(MakePassEntry<FuseElementwise>());
-  }
-  if (ReportFallback::IsEnabled()) {
-    entries.push_back(MakePassEntry<ReportFallback>());
-  }
-}
+TFPLUG_SEPARABLE void AppendLastPasses(
+    absl::string_view device_type, const OptimizerSettings& settings,
+    std::vector<graph_internal::PassEntry>& entries);
 
 }  // namespace tfplug::passes_internal
 

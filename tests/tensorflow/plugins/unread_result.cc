@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/abi/tp_optimizer.h>
 #include <tfplug/graph_pass.h>
 
 #include <chrono>

@@ -2,24 +2,17 @@
 #ifndef TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_
 #define TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_
 
-#include "tfplug/host/host_backend.h"
-#include "tfplug/op_kernels/internal/registered_backend.h"
+#include "tfplug/base/separate.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/op_kernels/internal/use_host_backend.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::op_kernels_internal {
 
-struct HostStream {};
-
 // Makes kernels that are registered as OnHost<...> run on the host.
-inline void UseHostBackend() {
-  using Host = HostBackend<HostStream>;
-  host_backend = MakeRegisteredBackend<Host>();
-  host_backend.get_stream = [](KernelContext&) -> absl::StatusOr<void*> {
-    static HostStream stream;
-    return static_cast<void*>(&stream);
-  };
-}
+TFPLUG_SEPARABLE void UseHostBackend();
 
 }  // namespace tfplug::op_kernels_internal
 

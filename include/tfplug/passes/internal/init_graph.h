@@ -2,22 +2,22 @@
 #ifndef TFPLUG_PASSES_INTERNAL_INIT_GRAPH_H_
 #define TFPLUG_PASSES_INTERNAL_INIT_GRAPH_H_
 
-#include <string>
 #include <string_view>
+#include <vector>
 
-#include "absl/status/status.h"
-#include "tfplug/abi/tp_optimizer.h"
-#include "tfplug/abi/tp_optimizer_configs.h"
 #include "tfplug/abi/tp_optimizer_registration_params.h"
 #include "tfplug/base/internal/device_type.h"
-#include "tfplug/base/internal/guard.h"
-#include "tfplug/base/internal/struct_copy.h"
-#include "tfplug/passes/default_passes.h"
-#include "tfplug/passes/internal/optimizer_table.h"
+#include "tfplug/base/internal/static_text.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/internal/type_setting.h"
+#include "tfplug/base/separate.h"
+#include "tfplug/graph/internal/pipeline.h"
+#include "tfplug/graph/optimizer_settings.h"
+#include "tfplug/passes/internal/optimizer_class.h"
 #include "tfplug/passes/internal/pass_list.h"
-#include "tfplug/passes/internal/python_jit.h"
-#include "tfplug/passes/internal/shared_settings.h"
-#include "tfplug/passes/internal/toggle_fields.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/passes/internal/init_optimizer.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -43,6 +43,15 @@ struct GraphOptimizer {
 
 namespace passes_internal {
 
+// Implements TF_InitGraph: fills the C structs.
+TFPLUG_SEPARABLE void InitGraph(const OptimizerClass& optimizer_class,
+                                capi::TP_OptimizerRegistrationParams* params,
+                                capi::TF_Status* status);
+
+// Implements create_func: constructs the pipeline of the default passes and the
+// author's.
+TFPLUG_SEPARABLE void* CreateOptimizer(const OptimizerClass& optimizer_class);
+
 template <class OptimizerT>
 struct OptimizerRegistration {
   static_assert(internal::IsDeviceType(OptimizerT::kDeviceType),
@@ -56,64 +65,21 @@ struct OptimizerRegistration {
   // Implements TF_InitGraph: fills the C structs.
   static void InitGraph(capi::TP_OptimizerRegistrationParams* params,
                         capi::TF_Status* status) {
-    if (!internal::LoadTensorFlow()) {
-      internal::LogError(
-          "TF_InitGraph",
-          "found no TensorFlow in this process; load the plug-in "
-          "through TensorFlow");
-      return;
-    }
-    internal::Guard(status, "TF_InitGraph", [&]() -> absl::Status {
-      if (auto s = internal::CheckStruct(*params); !s.ok()) return s;
-      if (params->major_version != 0) {
-        return absl::FailedPreconditionError(
-            "this TensorFlow has version " +
-            std::to_string(params->major_version) +
-            " of the graph C API, but this plug-in was built for version 0; "
-            "rebuild it with a newer tfplug");
-      }
-      const char* const device_type = OptimizerTable<OptimizerT>::device_type();
-      params->device_type = device_type;
-      const OptimizerSettings settings = OptimizerT::Settings();
-      const auto wanted = ToConfigs(settings);
-      if (AnswerQuery(params, wanted)) return absl::OkStatus();
-      if (auto s = FillOptimizer(params->optimizer); !s.ok()) return s;
-      if (settings.disable_xla && IsPluggable(device_type)) {
-        const absl::Status s = DisableXlaInPython(device_type);
-        if (!s.ok()) internal::LogError("TF_InitGraph", s);
-      }
-      return FillConfigs(params->optimizer_configs,
-                         AgreeOnSettings(device_type, wanted));
-    });
+    passes_internal::InitGraph(kClass, params, status);
   }
 
  private:
-  // TensorFlow 2.10 inserted a field in the middle of the struct.
-  static absl::Status FillConfigs(capi::TP_OptimizerConfigs* to,
-                                  const capi::TP_OptimizerConfigs& from) {
-    if (auto s = internal::CheckStruct(*to); !s.ok()) return s;
-    if (internal::FindLayout(*to)->is_prefix)
-      return internal::FillStruct(to, from);
-    capi::CopyTo(*reinterpret_cast<capi::TP_OptimizerConfigs_2_5*>(to), from);
-    return absl::OkStatus();
+  static constexpr auto kDeviceType =
+      internal::CopyText<std::string_view(OptimizerT::kDeviceType).size()>(
+          OptimizerT::kDeviceType);
+  static const char* device_type() {
+    return internal::RegisteredType(kDeviceType.text);
   }
+  static void* create_func() { return CreateOptimizer(kClass); }
 
-  // TensorFlow 2.5 calls optimize_func with other arguments.
-  static absl::Status FillOptimizer(capi::TP_Optimizer* to) {
-    using Table = OptimizerTable<OptimizerT>;
-    capi::TP_Optimizer ours = {};
-    ours.struct_size = capi::StructInfo<capi::TP_Optimizer>::kSize;
-    ours.create_func = &Table::create_func;
-    ours.optimize_func = &Table::optimize_func;
-    ours.destroy_func = &Table::destroy_func;
-    if (auto s = internal::FillStruct(to, ours); !s.ok()) return s;
-    if (internal::tensorflow.TF_GetGrapplerItem != nullptr) {
-      auto* const old = reinterpret_cast<capi::TP_Optimizer_2_5*>(to);
-      capi::CopyTo(*old, ours);
-      old->optimize_func = &Table::optimize_func_2_5;
-    }
-    return absl::OkStatus();
-  }
+  static constexpr OptimizerClass kClass = {&device_type, &OptimizerT::Settings,
+                                            &OptimizerT::Passes::AppendTo,
+                                            &create_func};
 };
 
 }  // namespace passes_internal

@@ -2,49 +2,40 @@
 #ifndef TFPLUG_PASSES_INTERNAL_OPTIMIZER_TABLE_H_
 #define TFPLUG_PASSES_INTERNAL_OPTIMIZER_TABLE_H_
 
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "tfplug/abi/tp_optimizer.h"
 #include "tfplug/base/internal/guard.h"
-#include "tfplug/base/internal/static_text.h"
-#include "tfplug/base/internal/type_setting.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/base/status.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/passes/default_passes.h"
+#include "tfplug/passes/internal/optimizer_class.h"
 #include "tfplug/passes/internal/shared_settings.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::passes_internal {
 
-// The functions of TP_Optimizer.
-template <class OptimizerT>
+TFPLUG_SEPARABLE void* CreateOptimizer(const OptimizerClass& optimizer_class) {
+  void* optimizer = nullptr;
+  internal::GuardOrLog("create_func", [&]() -> absl::Status {
+    const char* const device_type = optimizer_class.device_type();
+    WarnOfLaterSettings(device_type);
+    std::vector<graph_internal::PassEntry> entries;
+    AppendFirstPasses(device_type, optimizer_class.settings(), entries);
+    optimizer_class.append_passes(entries);
+    AppendLastPasses(device_type, optimizer_class.settings(), entries);
+    optimizer = new graph_internal::Pipeline(device_type, std::move(entries));
+    return absl::OkStatus();
+  });
+  return optimizer;
+}
+
+// The functions of TP_Optimizer that are the same for every class.
 struct OptimizerTable {
-  static constexpr auto kDeviceType =
-      internal::CopyText<std::string_view(OptimizerT::kDeviceType).size()>(
-          OptimizerT::kDeviceType);
-  static const char* device_type() {
-    return internal::RegisteredType(kDeviceType.text);
-  }
-
-  static void* create_func() {
-    void* optimizer = nullptr;
-    internal::GuardOrLog("create_func", [&]() -> absl::Status {
-      WarnOfLaterSettings(device_type());
-      std::vector<graph_internal::PassEntry> entries;
-      AppendFirstPasses(device_type(), OptimizerT::Settings(), entries);
-      OptimizerT::Passes::AppendTo(entries);
-      AppendLastPasses(device_type(), OptimizerT::Settings(), entries);
-      optimizer =
-          new graph_internal::Pipeline(device_type(), std::move(entries));
-      return absl::OkStatus();
-    });
-    return optimizer;
-  }
-
   static void optimize_func(void* optimizer, const capi::TF_Buffer* graph,
                             const capi::TF_GrapplerItem* item,
                             capi::TF_Buffer* optimized_graph,

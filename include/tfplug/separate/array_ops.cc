@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defines tfplug::AllArrayOps of op_kernels/all_array.h.
+#include "tfplug/op_kernels/internal/all_array.h"
