@@ -139,6 +139,47 @@ TEST_CASE("conv2d, in tiles of any size") {
   });
 }
 
+constexpr Conv2D kDirect[] = {
+    {2, {7, 7, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}, 3, 20, 1, 0},
+    {1, {6, 6, 3, 1, 1, 1}, {20, 20, 3, 1, 1, 1}, 16, 119, 1, 0},
+    {1, {8, 4, 2, 2, 1, 0}, {9, 5, 3, 2, 1, 1}, 5, 33, 1, 0},
+    {300, {1, 1, 1, 1, 1, 0}, {1, 1, 1, 1, 1, 0}, 17, 10, 1, 0},
+    {2, {9, 7, 3, 1, 1, 0}, {8, 7, 2, 1, 1, 0}, 4, 6, 1, 0},
+    {1, {3, 9, 3, 1, 1, 4}, {3, 7, 3, 1, 1, 3}, 2, 2, 1, 0},
+    {1, {9, 4, 2, 1, 1, -3}, {9, 3, 3, 2, 1, -1}, 3, 7, 1, 0},
+    {1, {1, 1, 1, 1, 1, 0}, {600, 600, 5, 1, 1, 2}, 7, 70, 1, 0},
+};
+
+TEST_CASE("conv2d without patches") {
+  ForEachLevel([](const SimdCode& code) {
+    for (const Conv2D& conv : kDirect) {
+      const Convolution test(conv);
+      // An image with zeros around it, in either direction, and the filter.
+      const auto extent = [](const Window& w) {
+        return std::max((w.out - 1) * w.stride + w.size, w.in + w.size - 1);
+      };
+      Output work(static_cast<int64_t>(test.filter.size()) +
+                  extent(conv.rows) * extent(conv.cols) *
+                      std::max(conv.in_depth, conv.out_depth));
+      Output y(test.dy.size()), dx(test.x.size()), df(test.filter.size());
+      code.direct.forward(conv, Epilogue(), test.x.data(), test.filter.data(),
+                          y.data(), work.data());
+      code.direct.filter_gradient(conv, test.x.data(), test.dy.data(),
+                                  df.data(), work.data());
+      y.Check(test.want_y);
+      df.Check(test.want_dfilter);
+      if (conv.rows.stride == 1 && conv.cols.stride == 1) {
+        code.direct.input_gradient(conv, test.filter.data(), test.dy.data(),
+                                   dx.data(), work.data());
+        dx.Check(test.want_dx);
+      }
+      for (size_t i = work.values.size() - 16; i < work.values.size(); ++i) {
+        CHECK(work.values[i] == 77);
+      }
+    }
+  });
+}
+
 constexpr Conv2D kDepthwise[] = {
     {2, {7, 7, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}, 37, 37, 37, 0},
     {1, {9, 5, 3, 2, 1, 1}, {8, 4, 3, 2, 1, 0}, 20, 20, 20, 0},

@@ -62,10 +62,38 @@ Conv2D Describe(const Convolution& conv, const Operand& image,
   return result;
 }
 
+// The functions of SimdCode that compute a convolution.
+enum class Way { kPatches, kDirect, kDepthwise };
+
+// Returns the way for an operand whose result has `depth` channels: without
+// patches while the filter fits into a cache.
+Way WayOf(const Conv2D& conv, int64_t depth, bool is_depthwise) {
+  constexpr int64_t kMaxFilter = 1 << 16, kMinDepth = 4;
+  if (is_depthwise) return Way::kDepthwise;
+  const bool is_direct = conv.groups == 1 && conv.rows.dilation == 1 &&
+                         conv.cols.dilation == 1 &&
+                         FilterSize(conv) <= kMaxFilter && depth >= kMinDepth;
+  return is_direct ? Way::kDirect : Way::kPatches;
+}
+
+const Conv2DCode& CodeOf(Way way) {
+  return way == Way::kDirect ? Simd().direct : Simd().conv2d;
+}
+
+// Returns the floats of the workspace of SimdCode::direct, for either direction.
+int64_t DirectWorkspace(const Conv2D& conv) {
+  const auto extent = [](const Window& window) {
+    return std::max((window.out - 1) * window.stride + window.size,
+                    window.in + window.size - 1);
+  };
+  return FilterSize(conv) + extent(conv.rows) * extent(conv.cols) *
+                                std::max(conv.in_depth, conv.out_depth);
+}
+
 // A convolution, divided into pieces with some of the images each.
 class Pieces {
  public:
-  explicit Pieces(const Conv2D& conv) : conv_(conv) {
+  Pieces(const Conv2D& conv, Way way) : conv_(conv), way_(way) {
     const int64_t pixels = conv.rows.out * conv.cols.out;
     cost_ = std::max<int64_t>(
         1, pixels * FilterSize(conv) / kLanes + pixels * PatchSize(conv));
@@ -79,17 +107,9 @@ class Pieces {
   }
 
   int64_t count() const { return (conv_.batch + images_ - 1) / images_; }
-  // Returns the output pixels of a tile: as many patches as fit into a cache,
-  // and enough to amortize loading the filter.
-  int64_t tile() const {
-    const int64_t pixels =
-        std::min(images_, conv_.batch) * conv_.rows.out * conv_.cols.out;
-    return std::min(pixels, std::max(kMinTile, kTileFloats / PatchSize(conv_)));
-  }
-  // Returns the floats of the tiles of all threads.
+  // Returns the floats of the workspaces of all threads.
   int64_t workspace() const {
-    return std::min(NumThreads(), std::max<int64_t>(count(), 1)) * tile() *
-           PatchSize(conv_);
+    return std::min(NumThreads(), std::max<int64_t>(count(), 1)) * of_thread();
   }
 
   // Calls run(conv, offset in the image, offset in the output, piece,
@@ -103,12 +123,32 @@ class Pieces {
           some.tile = tile();
           run(some, begin * conv_.rows.in * conv_.cols.in * conv_.in_depth,
               begin * conv_.rows.out * conv_.cols.out * conv_.out_depth,
-              begin / images_, workspace + slot * some.tile * PatchSize(conv_));
+              begin / images_, workspace + slot * of_thread());
         });
   }
 
  private:
+  // Returns the output pixels of a tile: as many patches as fit into a cache,
+  // and enough to amortize loading the filter.
+  int64_t tile() const {
+    const int64_t pixels =
+        std::min(images_, conv_.batch) * conv_.rows.out * conv_.cols.out;
+    return std::min(pixels, std::max(kMinTile, kTileFloats / PatchSize(conv_)));
+  }
+  int64_t of_thread() const {
+    switch (way_) {
+      case Way::kPatches:
+        return tile() * PatchSize(conv_);
+      case Way::kDirect:
+        return DirectWorkspace(conv_);
+      case Way::kDepthwise:
+        break;
+    }
+    return 0;
+  }
+
   Conv2D conv_;
+  Way way_;
   int64_t cost_, images_;  // of an image; in a piece
 };
 
@@ -138,20 +178,21 @@ absl::Status Forward(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Epilogue on_device,
                           EpilogueForDevice(stream, launcher, epilogue));
   const Conv2D described = Describe(conv, image, output);
-  const Pieces pieces(described);
-  const bool is_depthwise = IsDepthwise(conv, filter);
+  const Way way =
+      WayOf(described, described.out_depth, IsDepthwise(conv, filter));
+  const Pieces pieces(described, way);
   TFPLUG_RETURN_IF_ERROR(Enqueue(
-      stream, launcher, is_depthwise ? 0 : pieces.workspace(), x, f, y,
+      stream, launcher, pieces.workspace(), x, f, y,
       [=](const float* from, const float* weights, float* to,
           float* workspace) {
         pieces.ForEach(workspace, [&](const Conv2D& some, int64_t in,
                                       int64_t out, int64_t, float* tile) {
-          if (is_depthwise) {
+          if (way == Way::kDepthwise) {
             Simd().depthwise.forward(some, on_device, from + in, weights,
                                      to + out);
           } else {
-            Simd().conv2d.forward(some, on_device, from + in, weights, to + out,
-                                  tile);
+            CodeOf(way).forward(some, on_device, from + in, weights, to + out,
+                                tile);
           }
         });
       }));
@@ -197,19 +238,24 @@ absl::Status Backend::ConvInputGradient(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Operand dy,
                           ToFloats(launcher, output_gradient));
   TFPLUG_ASSIGN_OR_RETURN(const Operand dx, outputs.Add(image_gradient));
-  const Pieces pieces(Describe(conv, image_gradient, output_gradient));
-  const bool is_depthwise = IsDepthwise(conv, filter);
+  const Conv2D described = Describe(conv, image_gradient, output_gradient);
+  Way way = WayOf(described, described.in_depth, IsDepthwise(conv, filter));
+  if (way == Way::kDirect &&
+      (described.rows.stride != 1 || described.cols.stride != 1)) {
+    way = Way::kPatches;
+  }
+  const Pieces pieces(described, way);
   TFPLUG_RETURN_IF_ERROR(Enqueue(
-      stream, launcher, is_depthwise ? 0 : pieces.workspace(), f, dy, dx,
+      stream, launcher, pieces.workspace(), f, dy, dx,
       [=](const float* weights, const float* from, float* to,
           float* workspace) {
         pieces.ForEach(workspace, [&](const Conv2D& some, int64_t in,
                                       int64_t out, int64_t, float* tile) {
-          if (is_depthwise) {
+          if (way == Way::kDepthwise) {
             Simd().depthwise.input_gradient(some, weights, from + out, to + in);
           } else {
-            Simd().conv2d.input_gradient(some, weights, from + out, to + in,
-                                         tile);
+            CodeOf(way).input_gradient(some, weights, from + out, to + in,
+                                       tile);
           }
         });
       }));
@@ -231,11 +277,12 @@ absl::Status Backend::ConvFilterGradient(Stream& stream, Launcher& launcher,
                           ToFloats(launcher, output_gradient));
   TFPLUG_ASSIGN_OR_RETURN(const Operand df, outputs.Add(filter_gradient));
   const Conv2D described = Describe(conv, image, output_gradient);
-  Pieces pieces(described);
+  const Way way =
+      WayOf(described, described.out_depth, IsDepthwise(conv, filter_gradient));
+  Pieces pieces(described, way);
   pieces.SumFilters();
-  const bool is_depthwise = IsDepthwise(conv, filter_gradient);
-  // Each piece but the first has a sum of its own, behind the tiles.
-  const int64_t tiles = is_depthwise ? 0 : pieces.workspace();
+  // Each piece but the first has a sum of its own, behind the workspaces.
+  const int64_t tiles = pieces.workspace();
   const int64_t size = FilterSize(described), count = pieces.count();
   TFPLUG_RETURN_IF_ERROR(Enqueue(
       stream, launcher, tiles + std::max<int64_t>(count - 1, 0) * size, x, dy,
@@ -247,12 +294,12 @@ absl::Status Backend::ConvFilterGradient(Stream& stream, Launcher& launcher,
         pieces.ForEach(workspace, [&](const Conv2D& some, int64_t in,
                                       int64_t out, int64_t piece, float* tile) {
           float* const sum = piece == 0 ? to : sums + (piece - 1) * size;
-          if (is_depthwise) {
+          if (way == Way::kDepthwise) {
             Simd().depthwise.filter_gradient(some, from + in, gradient + out,
                                              sum);
           } else {
-            Simd().conv2d.filter_gradient(some, from + in, gradient + out, sum,
-                                          tile);
+            CodeOf(way).filter_gradient(some, from + in, gradient + out, sum,
+                                        tile);
           }
         });
         if (count < 2) return;

@@ -73,7 +73,7 @@ struct BatchNorm {
   float average_factor;  // weight of the batch in the moving averages
 };
 
-// `workspace` has WorkspaceOf(conv) floats (window.h).
+// `workspace` has the patches of conv.tile output pixels.
 struct Conv2DCode {
   void (*forward)(const Conv2D& conv, const Epilogue& epilogue, const float* x,
                   const float* filter, float* y, float* workspace);
@@ -136,6 +136,10 @@ struct SimdCode {
   void (*apply)(const Epilogue& epilogue, int64_t rows, int64_t depth,
                 const float* x, float* y);
   const Conv2DCode& conv2d;
+  // Without a matrix of patches: fast for small filters. There is one group, no
+  // dilation, and for input_gradient the strides are 1. `workspace` has the
+  // filter and an image, with padding.
+  const Conv2DCode& direct;
   const DepthwiseCode& depthwise;
   const PoolCode& pool;
   const BatchNormCode& batch_norm;

@@ -32,6 +32,7 @@ void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
 
 extern const void* const kHostLoops;  // a tfplug::HostLoops
 extern const Conv2DCode kConv2D;
+extern const Conv2DCode kDirect;
 extern const DepthwiseCode kDepthwise;
 extern const PoolCode kPool;
 extern const BatchNormCode kBatchNorm;

@@ -3,46 +3,20 @@
 #include <type_traits>
 
 #include "kernels/simd/code.h"
+#include "kernels/simd/vectors.h"
 
 // Depthwise convolution. Vector lanes hold adjacent channels; products are
 // summed over the taps.
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kLanes = 16;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8;
-#else
-constexpr int kLanes = 4;
-#endif
-
-template <int lanes>
-struct VectorOf {
-  typedef float Type __attribute__((vector_size(lanes * sizeof(float))));
-};
-template <int lanes>
-using Vector = typename VectorOf<lanes>::Type;
-
-template <int lanes>
-Vector<lanes> Load(const float* from) {
-  Vector<lanes> vector;
-  std::memcpy(&vector, from, sizeof(vector));
-  return vector;
-}
-
-template <int lanes>
-void Store(const Vector<lanes>& vector, float* to) {
-  std::memcpy(to, &vector, sizeof(vector));
-}
-
 // Calls use(lanes, channel) for vectors that cover `depth` channels: wide ones
 // first, then single channels.
 template <typename Use>
 void ForEachVector(int64_t depth, Use use) {
   int64_t c = 0;
-  for (; c + kLanes <= depth; c += kLanes) {
-    use(std::integral_constant<int, kLanes>(), c);
+  for (; c + kWidth <= depth; c += kWidth) {
+    use(std::integral_constant<int, kWidth>(), c);
   }
   for (; c < depth; ++c) use(std::integral_constant<int, 1>(), c);
 }
