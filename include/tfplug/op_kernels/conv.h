@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/window.h"
 
@@ -36,7 +37,8 @@ class ConvKernel : public BackendKernel {
           "Conv needs two or three spatial dimensions and one batch dimension "
           "on this device");
     }
-    return attrs_.Init(construction, static_cast<int>(strides.size()) - 2);
+    return attrs_.Init(construction, static_cast<int>(strides.size()) - 2,
+                       /*has_default_dilations=*/true);
   }
 
  protected:
@@ -95,6 +97,25 @@ class ConvKernel : public BackendKernel {
     return conv;
   }
 
+  // Returns the sizes in input `i`. Conv2DBackpropInput also takes only those of
+  // the spatial dimensions.
+  absl::StatusOr<Shape> Sizes(OpRun& run, int i, const Operand& filter,
+                              const Operand& dy) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, i));
+    const int rank = attrs_.spatial() + 2;
+    if (shape.rank() == rank) return shape;
+    if (i != 0 || rank != 4 || is_depthwise_ || shape.rank() != 2 ||
+        filter.rank != 4 || dy.rank != 4) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          i == 0 ? "input_sizes" : "filter_sizes",
+          " input must be 1-dim, and its number of elements must be ", rank,
+          ", not ", shape.rank()));
+    }
+    Windows sizes(2);
+    for (int d = 0; d < 2; ++d) sizes[d].output = shape.dim(d);
+    return ImageShape(dy.dim(0), sizes, filter.dim(2), attrs_.channels_first());
+  }
+
   Shape OutputShape(const Convolution& conv, const Operand& image,
                     const Operand& filter) const {
     return ImageShape(image.dim(0), conv.windows,
@@ -139,9 +160,9 @@ class Conv : public ConvKernel {
 class ConvBackpropInput final : public ConvKernel {
  public:
   absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand filter, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, Sizes(run, 0, filter, dy));
     TFPLUG_ASSIGN_OR_RETURN(const Operand output, run.AllocateOutput(0, shape));
     const Operand dx = Image(output);
     TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(dx, filter));
@@ -157,8 +178,8 @@ class ConvBackpropFilter final : public ConvKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, Sizes(run, 1, dy, dy));
     const Operand image = Image(input);
     TFPLUG_ASSIGN_OR_RETURN(const Operand filter, run.AllocateOutput(0, shape));
     TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(image, filter));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/matmul.h"
 #include "tfplug/primitives/nn.h"
@@ -34,7 +35,8 @@ inline Shape ImageShape(int64_t batch, const Windows& windows, int64_t channels,
 // and ksize of an op with `spatial` dimensions.
 class WindowAttrs {
  public:
-  absl::Status Init(KernelConstruction& construction, int spatial) {
+  absl::Status Init(KernelConstruction& construction, int spatial,
+                    bool has_default_dilations = false) {
     spatial_ = spatial;
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
     TFPLUG_ASSIGN_OR_RETURN(padding_,
@@ -47,6 +49,9 @@ class WindowAttrs {
       if (!construction.HasAttr(name)) continue;
       TFPLUG_ASSIGN_OR_RETURN(const auto values,
                               construction.GetAttr<std::vector<int32_t>>(name));
+      if (values.empty() && list == &dilations_ && has_default_dilations) {
+        continue;
+      }
       list->assign(values.begin(), values.end());
       const size_t rank = static_cast<size_t>(spatial) + 2;
       bool is_valid = list->size() == rank;
@@ -57,6 +62,10 @@ class WindowAttrs {
                                           " positive dimensions");
       }
       if ((*list)[0] != 1 || (*list)[Position(spatial)] != 1) {
+        if (construction.HasAttr("ksize") && (*list)[0] != 1) {
+          return absl::UnimplementedError(
+              "Pooling is not yet supported on the batch dimension.");
+        }
         return absl::UnimplementedError(
             std::string(name) + " in the batch and depth dimensions must be 1");
       }
@@ -109,7 +118,21 @@ class WindowAttrs {
                          window.stride) /
                         window.stride;
       }
-      if (window.output < 0 || window.size <= 0) {
+      if (window.size <= 0) {
+        return absl::InvalidArgumentError(
+            "filter must not have zero elements (i.e. all dimensions must be "
+            "non-zero)");
+      }
+      if (!sizes_.empty() && std::max(window.before, window.after) >= extent &&
+          padding_ == "EXPLICIT") {
+        const bool is_after = window.after >= extent;
+        return absl::InvalidArgumentError(
+            absl::StrCat(i == 0 ? (is_after ? "Bottom" : "Top")
+                                : (is_after ? "Right" : "Left"),
+                         " padding ", is_after ? window.after : window.before,
+                         " needs to be smaller than the window size ", extent));
+      }
+      if (window.output < 0) {
         return absl::InvalidArgumentError(
             "Computed output size would be negative: " +
             std::to_string(window.output) +

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/window.h"
 #include "tfplug/primitives/elements.h"
@@ -284,10 +285,12 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
     }));
     const Shape want =
         ImageShape(x.dim(0), windows, x.dim(3), /*channels_first=*/false);
-    if (ShapeOf(dy) != want || ShapeOf(argmax) != want) {
+    for (const auto& [name, view] :
+         {std::make_pair("grad", dy), std::make_pair("argmax", argmax)}) {
+      if (ShapeOf(view) == want) continue;
       return absl::InvalidArgumentError(
-          "grad and argmax must have shape " + want.ToString() + ", not " +
-          ShapeOf(dy).ToString() + " and " + ShapeOf(argmax).ToString());
+          absl::StrCat("Expected ", name, " shape to be ", want.ToString(),
+                       ", but got ", ShapeOf(view).ToString()));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand dx,
                             run.AllocateOutput(0, ShapeOf(x)));

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defaults and refusals of convolutions and pooling that TensorFlow's own tests expect."""
+
+import harness
+
+
+def _results(device):
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    raw, ones = tf.raw_ops, [1, 1, 1, 1]
+    image = tf.reshape(tf.range(60.), [1, 5, 4, 3])
+    filters = tf.reshape(tf.range(24.), [2, 2, 3, 2])
+    dy = tf.ones([1, 4, 3, 2])
+    pixel, pair = tf.ones(ones), tf.ones([1, 1, 1, 2])
+
+    def argmax_gradient(grad, argmax):
+        return raw.MaxPoolGradWithArgmax(
+            input=pixel, grad=grad, argmax=tf.cast(argmax - 1, tf.int64), ksize=ones,
+            strides=ones, padding="VALID")
+
+    def back(sizes, filters=filters, dy=dy):
+        return raw.Conv2DBackpropInput(input_sizes=sizes, filter=filters,
+                                       out_backprop=dy, strides=ones, padding="VALID")
+
+    cases = {
+        "default dilations": lambda: raw.Conv(
+            input=image, filter=filters, strides=ones, padding="VALID"),
+        "sizes of the spatial dimensions": lambda: back([5, 4]),
+        "no filter": lambda: raw.Conv2D(
+            input=image, filter=filters[:0], strides=ones, padding="SAME"),
+        "too few sizes": lambda: back([65534, 65534], dy=1.),
+        "batch": lambda: raw.AvgPool(value=image, ksize=ones, strides=[2, 1, 1, 1],
+                                     padding="SAME"),
+        "padding as large as the window": lambda: raw.MaxPool(
+            input=image, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="EXPLICIT",
+            explicit_paddings=[0, 0, 0, 1, 0, 2, 0, 0]),
+        "grad": lambda: argmax_gradient(pair, pixel),
+        "argmax": lambda: argmax_gradient(pixel, pair),
+    }
+    results = {}
+    for name, case in cases.items():
+        with tf.device(device):
+            try:
+                results[name] = case().numpy().tolist()
+            except tf.errors.OpError as error:
+                results[name] = type(error).__name__ + ": " + error.message
+    return results
+
+
+WORDS = {
+    "no filter": "InvalidArgumentError: {} filter must not have zero elements",
+    "too few sizes": "InvalidArgumentError: {} input_sizes input must be 1-dim",
+    "batch": "UnimplementedError: {} Pooling is not yet supported on the batch dimension",
+    "padding as large as the window": "InvalidArgumentError: {} Right padding 2 needs to "
+                                      "be smaller than the window size 2",
+    "grad": "InvalidArgumentError: {} Expected grad shape to be [1,1,1,1], but got "
+            "[1,1,1,2]",
+    "argmax": "InvalidArgumentError: {} Expected argmax shape to be [1,1,1,1], but got "
+              "[1,1,1,2]",
+}
+
+
+def test_defaults_and_refusals():
+    cpu, sim = (harness.run(_results, device) for device in ("CPU", "SIM"))
+    assert cpu.ok and sim.ok, (cpu, sim)
+    for name, result in sim.value.items():
+        if name in WORDS:
+            kind, words = WORDS[name].split(" {} ")
+            assert result.startswith(kind) and words in result, (name, result)
+            assert str(cpu.value[name]).startswith(kind), (name, cpu.value[name])
+        else:
+            assert result == cpu.value[name], (name, result, cpu.value[name])
