@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
 
@@ -31,10 +32,11 @@ class BitcastKernel final : public BackendKernel {
     } else if (from_size < to_size) {
       const int last = shape.rank() - 1;
       if (last < 0 || shape.dim(last) != to_size / from_size) {
-        return absl::InvalidArgumentError(
-            "Cannot bitcast from " + DataTypeName(x.dtype()) + " to " +
-            DataTypeName(to_) + ": the shape " + shape.ToString() +
-            " does not end in " + std::to_string(to_size / from_size));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Cannot bitcast from ", static_cast<int>(x.dtype()), " to ",
+            static_cast<int>(to_), ": ", DataTypeName(x.dtype()), " of shape ",
+            shape.ToString(), " to ", DataTypeName(to_),
+            ", which needs a last dimension of ", to_size / from_size));
       }
       shape = Shape(shape.dims().first(static_cast<size_t>(last)));
     }

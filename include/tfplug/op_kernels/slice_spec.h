@@ -70,6 +70,7 @@ class SliceSpec {
     }
     if (taken > x.rank) {
       return absl::InvalidArgumentError(
+          std::string(x.rank == 0 ? "Attempting to slice scalar input. " : "") +
           "Index out of range using input dim " + std::to_string(x.rank) +
           "; input has only " + std::to_string(x.rank) + " dims");
     }

@@ -74,17 +74,21 @@ class WindowAttrs {
       TFPLUG_ASSIGN_OR_RETURN(
           paddings_,
           construction.GetAttr<std::vector<int64_t>>("explicit_paddings"));
+      for (int64_t padding : paddings_) {
+        if (padding >= 0) continue;
+        return absl::InvalidArgumentError(
+            "All elements of explicit_paddings must be nonnegative");
+      }
       const size_t size = 2 * (static_cast<size_t>(spatial) + 2);
       bool is_valid = paddings_.size() == size;
       for (size_t i = 0; is_valid && i < size; ++i) {
         const bool is_spatial = i >= 2 && i / 2 != Position(spatial);
-        is_valid = is_spatial ? paddings_[i] >= 0 : paddings_[i] == 0;
+        is_valid = is_spatial || paddings_[i] == 0;
       }
       if (!is_valid) {
         return absl::InvalidArgumentError(
             "explicit_paddings must have " + std::to_string(size) +
-            " non-negative elements, which are 0 for the batch and depth "
-            "dimensions");
+            " elements, which are 0 for the batch and depth dimensions");
       }
     }
     return absl::OkStatus();

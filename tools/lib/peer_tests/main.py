@@ -71,7 +71,7 @@ def _select(suite, options):
     if options.sample:
         chosen = random.Random(options.seed).sample(
             suite.files, min(options.sample, len(suite.files)))
-        suite.files = sorted(chosen)
+        suite.files = [f for f in suite.files if f in chosen]
         suite.per_file, suite.seed = _TESTS_OF_SAMPLED_FILE, options.seed
 
 
@@ -127,12 +127,13 @@ def _page(options, results, on_device, all_files):
     versions = " and ".join(f"{package} {importlib.metadata.version(package)}"
                             for package in _installed())
     command = f"tools/peer-tests {options.suite}"
+    which = "a sample of the tests" if options.sample else "the tests"
     if options.sources:
         command += " DIR"
     return report.markdown(
         "Tests of Keras" if options.suite == "keras" else "Tests of TensorFlow",
-        f"`{command}` on {options.plugin.name}, {versions}, {datetime.date.today()}: the "
-        f"tests in {len(files)} of {all_files} files. A test that fails on TensorFlow's "
+        f"`{command}` on {options.plugin.name}, {versions}, {datetime.date.today()}: "
+        f"{which} in {len(files)} of {all_files} files. A test that fails on TensorFlow's "
         "CPU, too, or is skipped does not count. See "
         "[peer_tests.md](../guide/peer_tests.md).", results)
 

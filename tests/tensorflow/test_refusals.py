@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults and refusals of convolutions and pooling that TensorFlow's own tests expect."""
+"""Defaults and refusals that TensorFlow's own tests expect."""
 
 import harness
 
@@ -29,6 +29,9 @@ def _results(device):
         "no filter": lambda: raw.Conv2D(
             input=image, filter=filters[:0], strides=ones, padding="SAME"),
         "too few sizes": lambda: back([65534, 65534], dy=1.),
+        "negative padding": lambda: raw.Conv2D(
+            input=image, filter=filters, strides=ones, padding="EXPLICIT",
+            explicit_paddings=[0, 0, 0, -1, 0, 0, 0, 0]),
         "batch": lambda: raw.AvgPool(value=image, ksize=ones, strides=[2, 1, 1, 1],
                                      padding="SAME"),
         "padding as large as the window": lambda: raw.MaxPool(
@@ -36,6 +39,8 @@ def _results(device):
             explicit_paddings=[0, 0, 0, 1, 0, 2, 0, 0]),
         "grad": lambda: argmax_gradient(pair, pixel),
         "argmax": lambda: argmax_gradient(pixel, pair),
+        "scalar": lambda: tf.strided_slice(tf.constant(3.), [0], [1]),
+        "bitcast": lambda: tf.bitcast(tf.cast(pixel, tf.int8), tf.int32),
     }
     results = {}
     for name, case in cases.items():
@@ -50,6 +55,8 @@ def _results(device):
 WORDS = {
     "no filter": "InvalidArgumentError: {} filter must not have zero elements",
     "too few sizes": "InvalidArgumentError: {} input_sizes input must be 1-dim",
+    "negative padding": "InvalidArgumentError: {} All elements of explicit_paddings must "
+                        "be nonnegative",
     "batch": "UnimplementedError: {} Pooling is not yet supported on the batch dimension",
     "padding as large as the window": "InvalidArgumentError: {} Right padding 2 needs to "
                                       "be smaller than the window size 2",
@@ -57,6 +64,8 @@ WORDS = {
             "[1,1,1,2]",
     "argmax": "InvalidArgumentError: {} Expected argmax shape to be [1,1,1,1], but got "
               "[1,1,1,2]",
+    "scalar": "InvalidArgumentError: {} Attempting to slice scalar input.",
+    "bitcast": "InvalidArgumentError: {} Cannot bitcast from 6 to 3",
 }
 
 
