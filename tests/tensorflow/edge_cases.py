@@ -123,6 +123,16 @@ def others(tf, raw):
         return raw.CTCLoss(inputs=logits, labels_indices=tf.constant(
             [[0, 0], [0, 1], [1, 0], [1, 1]], tf.int64), labels_values=[0, 0, 2, 1],
             sequence_length=[6, 4], **attrs)
+
+    def ctc_of_first_blank():
+        """On the CPU, which has no CTCLossV2, CTCLoss of rotated classes."""
+        call = {"sequence_length": [6, 4], "labels_indices": tf.constant(
+            [[0, 0], [0, 1], [1, 0], [1, 1]], tf.int64)}
+        if "CPU" not in logits.device:
+            return raw.CTCLossV2(inputs=logits, labels_values=[1, 1, 3, 2], **call)
+        loss, gradient = raw.CTCLoss(inputs=tf.roll(logits, -1, 2),
+                                     labels_values=[0, 0, 2, 1], **call)
+        return loss, tf.roll(gradient, 1, 2)
     ragged = tf.RaggedTensor.from_row_splits(tf.RaggedTensor.from_value_rowids(
         tf.reshape(tf.range(12.), [6, 2]), [0, 0, 2, 3, 3, 3], nrows=4), [0, 1, 1, 4])
     rows = {op: lambda op=op: getattr(raw, op)(x=x) for op in (
@@ -158,6 +168,7 @@ def others(tf, raw):
             x=cache + 0, i=[1, -1], v=tf.ones([2, 3, 4])),
         "subtract rows": lambda: raw.InplaceSub(x=cache + 0, i=[-2], v=tf.ones([1, 3, 4])),
         "CTC": ctc,
+        "CTC of which the first class is the blank": ctc_of_first_blank,
         "CTC without merging": lambda: ctc(ctc_merge_repeated=False),
         "CTC of collapsed labels": lambda: ctc(preprocess_collapse_repeated=True),
     }

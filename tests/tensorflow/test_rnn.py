@@ -163,6 +163,37 @@ def test_int32_of_loops_stays_on_the_host(results):
         assert not found["copies"]
 
 
+def connectionist_loss(device):
+    """Returns the loss, its gradient, and whether each loop becomes part of the graph."""
+    import numpy as np
+    import tensorflow as tf
+    logits = np.random.RandomState(0).randn(9, 2, 5).astype("float32")
+
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.nn.ctc_loss([[1, 2, 2], [4, 3, 1]], x, [3, 3], [9, 7],
+                                  blank_index=0)
+        return loss, tape.gradient(loss, x)
+
+    with tf.device(device):
+        results = [r.numpy().tolist() for r in f(tf.constant(logits))]
+    graph = f.get_concrete_function(tf.constant(logits)).graph.as_graph_def()
+    nodes = [*graph.node, *(n for g in graph.library.function for n in g.node_def)]
+    loops = [n for n in nodes if n.op in ("While", "StatelessWhile")]
+    return results, [n.attr["_lower_using_switch_merge"].b for n in loops]
+
+
+def test_the_loops_of_a_ctc_loss_become_part_of_the_graph():
+    import numpy as np
+    ours, cpus = harness.run_each(connectionist_loss, [["SIM:0"], ["CPU:0"]])
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    for have, want in zip(ours.value[0], cpus.value[0]):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+    assert len(ours.value[1]) >= 2 and all(ours.value[1])
+
+
 def work_on_lists():
     """Returns the errors of eager ops on lists, which no pass can rewrite."""
     import tensorflow as tf

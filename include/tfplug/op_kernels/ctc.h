@@ -14,7 +14,8 @@
 
 #pragma GCC visibility push(hidden)
 
-// CTCLoss, on the host, like TensorFlow's own kernel.
+// CTCLoss, on the host, like TensorFlow's own kernel; and CTCLossV2, whose blank
+// is the first class.
 namespace tfplug {
 namespace op_kernels_internal {
 
@@ -22,10 +23,11 @@ namespace op_kernels_internal {
 // Labelling with Recurrent Neural Networks", chapter 7), in logarithms.
 class CtcSequence {
  public:
-  // `labels` has a blank, the last class, before and after each label.
+  // `labels` has a blank before and after each label.
   CtcSequence(std::vector<int64_t> labels, int64_t time, int64_t classes,
               bool merges_repeated)
-      : labels_(std::move(labels)),
+      : blank_(labels[0]),
+        labels_(std::move(labels)),
         states_(static_cast<int64_t>(labels_.size())),
         time_(time),
         classes_(classes),
@@ -59,7 +61,7 @@ class CtcSequence {
     if (b == kLogOfZero) return a;
     return std::max(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
   }
-  bool IsBlank(int64_t u) const { return labels_[Size(u)] == classes_ - 1; }
+  bool IsBlank(int64_t u) const { return labels_[Size(u)] == blank_; }
   double LogOf(int64_t t, int64_t u) const {
     return logs_[Size(t * classes_ + labels_[Size(u)])];
   }
@@ -142,6 +144,7 @@ class CtcSequence {
     }
   }
 
+  const int64_t blank_;
   const std::vector<int64_t> labels_;
   const int64_t states_, time_, classes_;
   const bool merges_repeated_;
@@ -151,6 +154,8 @@ class CtcSequence {
 class CtcLossKernel final : public ReadThenHostKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    blank_is_first_ = op == "CTCLossV2";
     for (const auto& [attr, value] :
          {std::pair<const char*, bool*>{"preprocess_collapse_repeated",
                                         &collapses_},
@@ -246,12 +251,17 @@ class CtcLossKernel final : public ReadThenHostKernel {
       return absl::InvalidArgumentError("Labels length is zero in batch " +
                                         std::to_string(b));
     }
-    const int64_t blank = classes - 1;
+    const int64_t blank = blank_is_first_ ? 0 : classes - 1;
     std::vector<int64_t> states = {blank};
     bool is_finished = false;
     for (size_t i = 0; i < labels.size(); ++i) {
       if (i > 0 && collapses_ && labels[i] == labels[i - 1]) continue;
-      if (labels[i] >= blank) {
+      if (blank_is_first_ && (labels[i] == 0 || labels[i] >= classes)) {
+        return absl::InvalidArgumentError("Labels must be from 1 to " +
+                                          std::to_string(classes - 1) +
+                                          in_batch);
+      }
+      if (!blank_is_first_ && labels[i] >= blank) {
         is_finished = true;
         continue;
       }
@@ -295,6 +305,7 @@ class CtcLossKernel final : public ReadThenHostKernel {
   }
 
   bool collapses_ = false, merges_repeated_ = true, ignores_longer_ = false;
+  bool blank_is_first_ = false;
 };
 
 }  // namespace op_kernels_internal
@@ -303,6 +314,8 @@ inline void CtcOps(const Registrar& registrar) {
   registrar.Add<op_kernels_internal::CtcLossKernel>(
       KernelDef("CTCLoss"), "T",
       kernel::SetOf(DataType::kFloat, DataType::kDouble));
+  if (registrar.Supported(kernel::SetOf(DataType::kFloat)).empty()) return;
+  registrar.Add<op_kernels_internal::CtcLossKernel>(KernelDef("CTCLossV2"));
 }
 
 }  // namespace tfplug

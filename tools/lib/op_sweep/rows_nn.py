@@ -131,7 +131,7 @@ def _sparse_cross_entropy(g):
     g.tensor("labels", [rows], 0, classes - 1)
 
 
-@row("CTCLoss")
+@row("CTCLoss CTCLossV2")
 def _ctc(g):
     steps, batch, classes = g.integer(1, 9), g.integer(1, 4), g.integer(2, 6)
     g.tensor("inputs", [steps, batch, classes], -3, 3)
@@ -140,7 +140,8 @@ def _ctc(g):
         count = g.integer(1, steps)
         lengths.append(g.integer(count, steps))
         indices += [(b, i) for i in range(count)]
-        labels += [g.integer(0, classes - 2) for _ in range(count)]
+        labels += [g.integer(0, classes - 2) + (g.op == "CTCLossV2")  # after the blank
+                   for _ in range(count)]
     g.put("labels_indices", np.array(indices).reshape(-1, 2))
     g.put("labels_values", labels)
     g.put("sequence_length", lengths)

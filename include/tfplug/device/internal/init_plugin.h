@@ -9,6 +9,7 @@
 #include "tfplug/base/internal/python_converter.h"
 #include "tfplug/base/internal/python_devices.h"
 #include "tfplug/base/internal/python_load.h"
+#include "tfplug/base/internal/python_loops.h"
 #include "tfplug/base/internal/python_optionals.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
@@ -133,6 +134,7 @@ struct PlatformRegistration {
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
     internal::GuardOrLog("SE_InitPlugin", &internal::KeepOptionalsOnHost);
+    internal::GuardOrLog("SE_InitPlugin", &internal::LowerLoops);
     return absl::OkStatus();
   }
 
