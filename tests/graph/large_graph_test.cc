@@ -25,7 +25,7 @@ std::string Shuffled() {
   const auto add = [&](const std::string& name, const std::string& op,
                        const std::vector<std::string>& inputs) {
     std::string node = NodeDef(name, op, inputs), attr, value;
-    internal::AppendField(node, 4, kSimDevice);
+    internal::AppendField(node, 4, testing::DeviceName("SIM"));
     internal::AppendField(value, 2, std::string(4096, op[0]));
     internal::AppendField(attr, 1, "text");
     internal::AppendField(attr, 2, value);
@@ -144,6 +144,39 @@ TEST_CASE("Iteration over an op visits nodes that it adds") {
     relu.SetOp("Elu");
   }
   CHECK(visited == 2 * kChains);
+}
+
+TEST_CASE("The table of ops grows beyond its initial capacity") {
+  Graph graph;
+  for (int i = 0; i < 1000; ++i) {
+    REQUIRE(graph.AddNode(absl::StrCat("n", i), absl::StrCat("Op", i)).ok());
+  }
+  for (int i = 0; i < 1000; ++i) {
+    const std::string op = absl::StrCat("Op", i);
+    REQUIRE(graph.has_op(op));
+    for (Node node : graph.nodes(op)) {
+      REQUIRE(node.name() == absl::StrCat("n", i));
+    }
+  }
+  Graph parsed = Graph::Parse(graph.ToString()).value();
+  CHECK(parsed.FindNode("n999").op() == "Op999");
+}
+
+// With more than 32768 names, they are looked up in batches.
+TEST_CASE("Inputs of a large graph are resolved in batches") {
+  constexpr int kMany = 40000;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kMany; ++i) {
+    nodes.push_back(NodeDef(absl::StrCat("n", i), "X",
+                            {absl::StrCat("n", (i * 7 + 1) % kMany)}));
+  }
+  Graph graph = Graph::Parse(InGraph(nodes)).value();
+  int i = 0;
+  for (Node node : graph.nodes()) {
+    REQUIRE(node.input(0).node.name() ==
+            absl::StrCat("n", (i++ * 7 + 1) % kMany));
+  }
+  CHECK(graph.status().ok());
 }
 
 }  // namespace

@@ -3,54 +3,53 @@
 #include <tfplug/passes/default_passes.h>
 #include <tfplug/passes/disable_xla.h>
 #include <tfplug/testing.h>
+#include <tfplug/testing/graph_text.h>
 
 #include <string>
 #include <vector>
 
-#include "graph/build_graph.h"
-
 namespace tfplug::disable_xla_test {
 namespace {
 
-Node AddCall(Graph& graph, const std::string& name, const std::string& op,
-             const char* device) {
-  const Node node = Add(graph, name, op, {}, device);
-  node.SetAttr("_XlaMustCompile", true);
-  return node;
-}
-bool MustCompile(Graph& graph, const std::string& name) {
-  return graph.FindNode(name).GetAttr<bool>("_XlaMustCompile").value();
-}
-absl::Status Run(Graph& graph) {
-  const testing::TF_GrapplerItem item;
-  return DisableXla().Run(graph, PassContext("SIM", "", &item));
-}
-
 TEST_CASE("calls on the device, or not yet placed, are not compiled") {
-  testing::ScopedFakeTensorFlow fake;
+  testing::ScopedFakeTensorFlow tensorflow;
+  testing::TF_GrapplerItem item;
+  testing::GraphTextOptions options;
+  options.device = "SIM";  // of nodes whose line has no "@"
+  options.attrs = "_XlaMustCompile=true";
+  options.item = &item;  // receives the shapes that the text has
+
   Graph graph;
-  AddCall(graph, "stateful", "StatefulPartitionedCall", kSimDevice);
-  AddCall(graph, "stateless", "PartitionedCall", kSimDevice);
-  AddCall(graph, "unplaced", "PartitionedCall", "");
-  AddCall(graph, "on_cpu", "PartitionedCall", kCpuDevice);
-  REQUIRE(Run(graph).ok());
-  CHECK_FALSE(MustCompile(graph, "stateful"));
-  CHECK_FALSE(MustCompile(graph, "stateless"));
-  CHECK_FALSE(MustCompile(graph, "unplaced"));
-  CHECK(MustCompile(graph, "on_cpu"));
+  const auto last = testing::AddNodes(graph, R"(
+      x: float[?,2] = Placeholder()
+      half: float = 0.5
+      first = StatefulPartitionedCall(x, half) {f=@body, Tin=[float, float]}
+      second = PartitionedCall(first:1, ^x) {f=@body}
+      unplaced = PartitionedCall(first) @
+      on_cpu = PartitionedCall(first) @CPU)",
+                                      options);
+  REQUIRE_MESSAGE(last.ok(), last.status().ToString());
+  REQUIRE(DisableXla().Run(graph, PassContext("SIM", "", &item)).ok());
+  CHECK(testing::CompareGraph(graph, R"(
+      first = StatefulPartitionedCall(x, half) {_XlaMustCompile=false}
+      second = PartitionedCall(first:1, ^x) {_XlaMustCompile=false, f=@body}
+      unplaced = PartitionedCall(first) @ {_XlaMustCompile=false, !Tin}
+      on_cpu = PartitionedCall(first) @CPU)",
+                              options) == "");
 }
 
 TEST_CASE("a graph without compiled calls is left unchanged") {
   testing::ScopedFakeTensorFlow fake;
   Graph built;
-  Add(built, "call", "PartitionedCall");
-  AddCall(built, "no", "StatefulPartitionedCall", kSimDevice)
-      .SetAttr("_XlaMustCompile", false);
+  REQUIRE(testing::AddNodes(built, R"(
+      call = PartitionedCall() @SIM
+      no = StatefulPartitionedCall() @SIM {_XlaMustCompile=false})")
+              .ok());
   const std::string bytes = built.ToString();
   Graph graph = Graph::Parse(bytes).value();
-  REQUIRE(Run(graph).ok());
+  const testing::TF_GrapplerItem item;
+  REQUIRE(DisableXla().Run(graph, PassContext("SIM", "", &item)).ok());
   CHECK_FALSE(graph.changed());
-  CHECK_FALSE(graph.FindNode("call").HasAttr("_XlaMustCompile"));
 }
 
 TEST_CASE("disable_xla is a default pass that a setting turns off") {

@@ -26,6 +26,7 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/passes/fuse_elementwise.h"
 #include "tfplug/primitives/reference_backend.h"
+#include "tfplug/testing/graph_text.h"
 
 namespace tfplug {
 
@@ -80,22 +81,13 @@ struct Fusion {
   Node Add(const std::string& name, const std::string& op,
            const std::vector<std::string>& inputs,
            DataType type = DataType::kFloat) {
-    const Node node = graph.AddNode(name, op).value();
-    node.SetDevice(kDevice);
-    node.SetAttr(op == "Cast" ? "DstT" : "T", type);
-    for (const std::string& input : inputs) {
-      if (input[0] == '^') {
-        REQUIRE(node.AddControl(graph.FindNode(input.substr(1))).ok());
-        continue;
-      }
-      const size_t colon = input.find(':');
-      const Node from = graph.FindNode(input.substr(0, colon));
-      REQUIRE_MESSAGE(from, input);
-      const int port =
-          colon == input.npos ? 0 : std::stoi(input.substr(colon + 1));
-      REQUIRE(node.AddInput({from, port}).ok());
-    }
-    return node;
+    const std::string attr = op == "Cast" ? "DstT" : "T";
+    const auto node = testing::AddNodes(
+        graph,
+        absl::StrCat(name, " = ", op, "(", absl::StrJoin(inputs, ", "), ")"),
+        {kDevice, attr + "=" + DataTypeName(type), nullptr});
+    REQUIRE_MESSAGE(node.ok(), node.status().ToString());
+    return *node;
   }
   template <class T = float>
   Node Feed(const std::string& name, std::vector<int64_t> dims,
@@ -131,10 +123,8 @@ struct Fusion {
     return node;
   }
   Node Scalar(const std::string& name, float value) {
-    const Node node = graph.AddNode(name, "Const").value();
-    node.SetDevice(kDevice);
-    Constant::Of<float>({}, {value}).Write(node);
-    return node;
+    return *testing::AddNodes(graph, absl::StrCat(name, ": float = ", value),
+                              {kDevice, "", nullptr});
   }
   // Sets the shape that TensorFlow infers for a node.
   void State(const std::string& node, const PartialShape& shape) {
@@ -199,42 +189,24 @@ struct Fusion {
     testing::Node description;
     description.op = std::string(node.op());
     description.name = name;
-    for (const char* attr : {"T", "SrcT", "DstT"}) {
-      if (node.HasAttr(attr)) {
-        description.attrs[attr] = node.GetAttr<DataType>(attr).value();
+    for (const auto& [attr, bytes] : node.GetAttrs()) {
+      if (const auto value = testing::DecodeAttr(bytes); value.has_value()) {
+        description.attrs[std::string(attr)] = *value;
       }
     }
-    std::vector<DataType> types;
-    for (const char* attr : {"keep_dims", "transpose_a", "transpose_b", "adj_x",
-                             "adj_y", "is_batch"}) {
-      if (node.HasAttr(attr)) {
-        description.attrs[attr] = node.GetAttr<bool>(attr).value();
-      }
-    }
-    if (node.HasAttr("reduce")) {
-      description.attrs["reduce"] = node.GetAttr<std::string>("reduce").value();
-    }
-    for (const char* attr : {"Tin", "Tafter", "Tout"}) {
-      if (!node.HasAttr(attr)) continue;
-      types = node.GetAttr<std::vector<DataType>>(attr).value();
-      description.attrs[attr] = types;
-    }
-    for (const char* attr : {"expression", "after_expression"}) {
-      if (!node.HasAttr(attr)) continue;
-      description.attrs[attr] = node.GetAttr<std::string>(attr).value();
-    }
+    // An empty list does not show its type.
     for (const char* attr : {"checks", "after_checks"}) {
       if (!node.HasAttr(attr)) continue;
       description.attrs[attr] =
           node.GetAttr<std::vector<int64_t>>(attr).value();
     }
+    std::vector<DataType> types;
+    for (const char* attr : {"Tin", "Tafter", "Tout"}) {
+      if (!node.HasAttr(attr)) continue;
+      types = node.GetAttr<std::vector<DataType>>(attr).value();
+      description.attrs[attr] = types;
+    }
     if (!node.HasAttr("Tout")) types = {OutputType(node)};
-    if (node.HasAttr("N")) {
-      description.attrs["N"] = node.GetAttr<int64_t>("N").value();
-    }
-    if (node.HasAttr("alpha")) {
-      description.attrs["alpha"] = node.GetAttr<float>("alpha").value();
-    }
     auto kernel = testing::FakeKernel::Create(description, "MINIMAL");
     if (!kernel.ok()) return kernel.status();
     testing::KernelRun run(**kernel, &fixture.device());
@@ -260,12 +232,11 @@ struct Fusion {
                         std::string(bytes.begin(), bytes.end()));
   }
   static DataType OutputType(const Node& node) {
-    const std::string op(node.op());
-    if (op == "Cast") return node.GetAttr<DataType>("DstT").value();
-    const std::set<std::string> bools = {"Less", "Equal", "LogicalNot", "All",
-                                         "Any"};
-    return bools.count(op) > 0 ? DataType::kBool
-                               : node.GetAttr<DataType>("T").value();
+    const std::set<absl::string_view> bools = {"Less", "Equal", "LogicalNot",
+                                               "All", "Any"};
+    if (bools.count(node.op()) > 0) return DataType::kBool;
+    return node.GetAttr<DataType>(node.op() == "Cast" ? "DstT" : "T")
+        .value_or(DataType::kFloat);
   }
 
   Fixture<minimal::Platform> fixture;

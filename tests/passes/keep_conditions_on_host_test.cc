@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "leak_checked_fake.h"
+#include "tfplug/testing/graph_text.h"
 
 namespace tfplug::keep_conditions_on_host_test {
 namespace {
-
-constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:SIM:0";
-constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 struct NoKernel : Kernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
@@ -25,22 +23,17 @@ struct NoKernel : Kernel {
 struct Loop {
   Loop() {
     kernel_internal::RegisteredKernels().Clear();
-    for (const char* name : {"a", "b"}) Add(name, "Less", {});
-    both = Add("both", "LogicalAnd", {"a", "b"});
-    inverse = Add("not", "LogicalNot", {"both"});
+    const auto last = testing::AddNodes(graph, R"(
+        a, b = Less() {T=int32}
+        both = LogicalAnd(a, b)
+        not = LogicalNot(both))",
+                                        {"SIM", "", nullptr});
+    REQUIRE(last.ok());
+    both = graph.FindNode("both");
+    inverse = *last;
   }
   ~Loop() { kernel_internal::RegisteredKernels().Clear(); }
 
-  Node Add(const char* name, const char* op,
-           const std::vector<const char*>& inputs) {
-    Node node = graph.AddNode(name, op).value();
-    node.SetDevice(kDevice);
-    if (inputs.empty()) node.SetAttr("T", DataType::kInt32);
-    for (const char* input : inputs) {
-      REQUIRE(node.AddInput(graph.FindNode(input)).ok());
-    }
-    return node;
-  }
   static void AddKernels(const char* label) {
     for (const char* op : {"LogicalAnd", "LogicalNot"}) {
       RegisterKernel<NoKernel>(KernelDef(op).Device("SIM").Label(label));
@@ -75,7 +68,7 @@ TEST_CASE("an input in device memory, or on another device") {
     if (is_float) {
       loop.graph.FindNode("b").SetAttr("T", DataType::kFloat);
     } else {
-      loop.graph.FindNode("b").SetDevice(kCpu);
+      loop.graph.FindNode("b").SetDevice("/device:CPU:0");
     }
     loop.Run();
     CHECK(Loop::LabelOf(loop.both).empty());
@@ -91,7 +84,7 @@ TEST_CASE("nodes of other devices, and of a kernel that someone chose") {
       loop.both.SetAttr("_kernel", "mine");
     } else {
       for (const char* name : {"a", "b", "both"}) {
-        loop.graph.FindNode(name).SetDevice(kCpu);
+        loop.graph.FindNode(name).SetDevice("/device:CPU:0");
       }
     }
     loop.Run();

@@ -61,40 +61,26 @@ struct PassesFixture : RulesFixture {
                            "use_cudnn_on_gpu: bool", "TArgs: list(type)"});
     DefineOp("_FusedConv2D", all);
     DefineOp("BiasAdd", {"T: type", "data_format: string"});
-    for (const char* name : {"x", "w", "b", "v"}) Add(name, "Placeholder");
+    Add("x, w, b, v = Placeholder()");
   }
 
-  Node AddConv(const std::string& op, const std::vector<std::string>& inputs) {
-    const Node conv = Add("conv", op, inputs);
-    conv.SetAttr("strides", Ints{1, 2, 2, 1});
-    conv.SetAttr("dilations", Ints{1, 1, 1, 1});
-    conv.SetAttr("padding", "VALID");
-    conv.SetAttr("data_format", "NHWC");
-    conv.SetAttr("explicit_paddings", Ints{});
-    return conv;
+  // Adds `conv` or another op on two inputs, "x, w".
+  Node AddConv(const std::string& op, const std::string& inputs) {
+    return Add("conv = " + op + "(" + inputs + R"() {
+        strides=[1, 2, 2, 1], dilations=[1, 1, 1, 1], padding="VALID",
+        data_format="NHWC", explicit_paddings=[]})");
   }
   Node AddBias(const std::string& name, const std::string& value) {
-    const Node bias = Add(name, "BiasAdd", {value, "b"});
-    bias.SetAttr("data_format", "NHWC");
-    return bias;
+    return Add(name + " = BiasAdd(" + value + R"(, b) {data_format="NHWC"})");
   }
   Node AddNorm(const std::string& value, const std::string& format = "NHWC") {
-    const Node norm = Add("norm", "FusedBatchNormV3",
-                          {value, "scale", "offset", "mean", "variance"});
-    norm.SetAttr("U", DataType::kFloat);
-    norm.SetAttr("is_training", false);
-    norm.SetAttr("data_format", format);
-    norm.SetAttr("epsilon", 0.25f);
-    return norm;
+    return Add("norm = FusedBatchNormV3(" + value +
+               ", scale, offset, mean, variance) {U=float, is_training=false, "
+               "epsilon=0.25, data_format=\"" +
+               format + "\"}");
   }
   void State(const std::string& node, const Shape& shape) {
     context().properties().SetOutputs(node, {{DataType::kFloat, shape}});
-  }
-  std::string FusedOps(const std::string& node) {
-    return absl::StrJoin(graph.FindNode(node)
-                             .GetAttr<std::vector<std::string>>("fused_ops")
-                             .value(),
-                         "+");
   }
 };
 

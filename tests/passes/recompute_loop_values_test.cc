@@ -4,41 +4,41 @@
 #include <doctest/doctest.h>
 #include <tfplug/graph_pass.h>
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
+#include "absl/strings/substitute.h"
 #include "leak_checked_fake.h"
+#include "tfplug/testing/graph_text.h"
 
 namespace tfplug::recompute_loop_values_test {
 namespace {
-
-constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:SIM:0";
 
 // A loop that pushes `value()` onto a list, and one that pops it and uses it in
 // `user`. Both have a counter.
 struct Loops {
   Loops() {
-    Integer("zero", 0);
-    Integer("step", 1);
-    Add("cond", "LoopCond", {});
-    counter = Variable("i", "forward", Add("start", "Identity", {"zero"}));
-    Next(counter, Add("more", "AddV2", {"i/switch:1", "step"}));
-    Node empty = Add("empty", "EmptyTensorList", {"zero", "zero"});
-    list = Variable("list", "forward", empty);
-    push = Add("push", "TensorListPushBack", {"list/switch:1", "i/switch:1"});
-    push.SetAttr("element_dtype", DataType::kInt32);
-    Next(list, push);
-    Node end = Add("end", "Exit", {"list/switch:0"});
-    Add("n", "Exit", {"i/switch:0"});
-    gradient_list = Variable("back", "backward", end);
-    gradient_counter =
-        Variable("k", "backward", Add("begin", "Identity", {"zero"}));
-    Next(gradient_counter, Add("less", "AddV2", {"step", "k/switch:1"}));
-    pop = Add("pop", "TensorListPopBack", {"back/switch:1", "zero"});
-    pop.SetAttr("element_dtype", DataType::kInt32);
-    Next(gradient_list, pop);
-    user = Add("user", "Neg", {"pop:1"});
+    Add(R"(
+        zero: int32 = 0
+        step: int32 = 1
+        cond = LoopCond()
+        start = Identity(zero)
+        more = AddV2(i/switch:1, step)
+        n = Exit(i/switch)
+        empty = EmptyTensorList(zero, zero)
+        push = TensorListPushBack(list/switch:1, i/switch:1) {
+            element_dtype=int32}
+        end = Exit(list/switch)
+        begin = Identity(zero)
+        less = AddV2(step, k/switch:1)
+        pop = TensorListPopBack(back/switch:1, zero) {element_dtype=int32}
+        user = Neg(pop:1))" +
+        Variable("i", "forward", "start", "more") +
+        Variable("list", "forward", "empty", "push") +
+        Variable("back", "backward", "end", "pop") +
+        Variable("k", "backward", "begin", "less"));
+    push = graph.FindNode("push");
+    pop = graph.FindNode("pop");
+    user = graph.FindNode("user");
   }
 
   Output At(const std::string& name) {
@@ -46,33 +46,20 @@ struct Loops {
     if (colon == std::string::npos) return graph.FindNode(name);
     return Output(graph.FindNode(name.substr(0, colon)), name[colon + 1] - '0');
   }
-  Node Add(const std::string& name, const char* op,
-           const std::vector<std::string>& inputs) {
-    Node node = graph.AddNode(name, op).value();
-    node.SetDevice(kDevice);
-    for (const std::string& input : inputs) {
-      REQUIRE(node.AddInput(At(input)).ok());
-    }
-    return node;
+  Node Add(const std::string& text) {
+    const auto last = testing::AddNodes(graph, text, {"SIM", "", nullptr});
+    REQUIRE_MESSAGE(last.ok(), last.status().ToString());
+    return *last;
   }
-  Node Integer(const char* name, int32_t value) {
-    Node node = Add(name, "Const", {});
-    Constant::Of<int32_t>(Shape({}), {value}).Write(node);
-    return node;
-  }
-  // Returns the Merge.
-  Node Variable(const std::string& name, const char* frame, Node first) {
-    Node enter = Add(name + "/enter", "Enter", {std::string(first.name())});
-    enter.SetAttr("frame_name", frame);
-    Node merge = Add(name + "/merge", "Merge", {name + "/enter"});
-    Add(name + "/switch", "Switch", {name + "/merge", "cond"});
-    return merge;
-  }
-  void Next(Node merge, Node value) {
-    const std::string name = std::string(merge.name()) + "/next";
-    Node next = Add(name, "NextIteration", {});
-    REQUIRE(next.AddInput(value).ok());
-    REQUIRE(merge.AddInput(next).ok());
+  // Returns the text of a loop's variable.
+  static std::string Variable(const std::string& name, const char* frame,
+                              const char* first, const char* next) {
+    return absl::Substitute(R"(
+        $0/enter = Enter($2) {frame_name="$1"}
+        $0/merge = Merge($0/enter, $0/merge/next)
+        $0/switch = Switch($0/merge, cond)
+        $0/merge/next = NextIteration($3))",
+                            name, frame, first, next);
   }
   void Run(const char* device = "SIM") {
     const PassContext context(device, "", &item);
@@ -87,7 +74,7 @@ struct Loops {
   testing::LeakCheckedFake fake;
   testing::TF_GrapplerItem item;
   Graph graph;
-  Node counter, list, push, gradient_list, gradient_counter, pop, user;
+  Node push, pop, user;
 };
 
 TEST_CASE("a counter is computed from the gradient's") {
@@ -112,17 +99,16 @@ TEST_CASE("a counter is computed from the gradient's") {
 TEST_CASE(
     "a value that is the same in all iterations is read before the loop") {
   Loops loops;
-  Node same =
-      loops.Variable("same", "forward", loops.Add("x", "Neg", {"zero"}));
-  loops.Next(same, loops.Add("kept", "Identity", {"same/switch:1"}));
+  loops.Add("x = Neg(zero)\nkept = Identity(same/switch:1)" +
+            Loops::Variable("same", "forward", "x", "kept"));
   SUBCASE("the value") {
     REQUIRE(loops.push.SetInput(1, loops.At("same/switch:1")).ok());
     loops.Run();
     CHECK(loops.user.input(0).node.input(0).node.name() == "x");
   }
   SUBCASE("the length of a list") {
-    loops.Add("length", "TensorListLength", {"kept"});
-    REQUIRE(loops.push.SetInput(1, loops.At("length")).ok());
+    const Node kept = loops.Add("length = TensorListLength(kept)");
+    REQUIRE(loops.push.SetInput(1, kept).ok());
     loops.Run();
     const Node length = loops.user.input(0).node.input(0).node;
     CHECK(length.op() == "TensorListLength");
@@ -134,7 +120,7 @@ TEST_CASE(
 TEST_CASE("a list from which nothing is read is removed") {
   Loops loops;
   REQUIRE(loops.user.SetInput(0, loops.At("zero")).ok());
-  REQUIRE(loops.push.SetInput(1, loops.Add("any", "Neg", {"zero"})).ok());
+  REQUIRE(loops.push.SetInput(1, loops.Add("any = Neg(zero)")).ok());
   loops.Run();
   CHECK_FALSE(loops.has_lists());
 }
@@ -143,8 +129,7 @@ TEST_CASE("lists that are kept") {
   Loops loops;
   const char* device = "SIM";
   SUBCASE("the value is another one") {
-    loops.Add("other", "Neg", {"i/switch:1"});
-    REQUIRE(loops.push.SetInput(1, loops.At("other")).ok());
+    REQUIRE(loops.push.SetInput(1, loops.Add("other = Neg(i/switch:1)")).ok());
   }
   SUBCASE("the first value of the counter is fed") {
     loops.item.nodes_to_preserve = {"start"};
@@ -162,17 +147,17 @@ TEST_CASE("lists that are kept") {
     REQUIRE(loops.At("begin").node.SetInput(0, loops.At("step")).ok());
   }
   SUBCASE("the list is used twice") {
-    loops.Add("length", "TensorListLength", {"push"});
+    loops.Add("length = TensorListLength(push)");
   }
   SUBCASE("the list is used after the loop") {
-    loops.Add("length", "TensorListLength", {"end"});
+    loops.Add("length = TensorListLength(end)");
   }
   SUBCASE("the list does not begin empty") {
     REQUIRE(loops.At("list/enter").node.SetInput(0, loops.At("zero")).ok());
   }
   SUBCASE("two values per iteration") {
-    Node second =
-        loops.Add("again", "TensorListPushBack", {"push", "i/switch:1"});
+    const Node second =
+        loops.Add("again = TensorListPushBack(push, i/switch:1)");
     REQUIRE(loops.At("list/merge/next").node.SetInput(0, second).ok());
   }
   SUBCASE("elements of another type") {

@@ -8,13 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/build_graph.h"
 #include "tfplug/testing/fake_tensorflow.h"
+#include "tfplug/testing/graph_text.h"
 
 namespace tfplug::report_fallback_test {
 namespace {
-
-constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 struct NoKernel : Kernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
@@ -29,17 +27,13 @@ struct Fixture {
   }
   ~Fixture() { kernel_internal::RegisteredKernels().Clear(); }
 
-  Node AddNode(const char* name, const char* op, DataType type,
-               const char* device = kCpu) {
-    const Node node = Add(graph, name, op, {}, device);
-    node.SetAttr("T", type);
-    return node;
+  void Add(const char* text) {
+    REQUIRE(testing::AddNodes(graph, text, {"CPU", "T=float", nullptr}).ok());
   }
   std::vector<std::string> Lines() {
     const testing::TF_GrapplerItem item;
     const PassContext context("SIM", "", &item);
-    if (has_device_node)
-      AddNode("on_device", "Relu", DataType::kFloat, kSimDevice);
+    if (has_device_node) Add("on_device = Relu() @SIM");
     has_device_node = false;
     return ReportFallback::NewLines(graph, context);
   }
@@ -50,11 +44,10 @@ struct Fixture {
 };
 
 TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
-  AddNode("a", "Erfinv", DataType::kFloat);
-  AddNode("b", "Erfinv", DataType::kFloat);
-  AddNode("c", "Relu", DataType::kInt8);
-  AddNode("d", "Relu", DataType::kFloat);
-  AddNode("e", "Erfinv", DataType::kDouble);
+  Add(R"(a, b = Erfinv()
+         c = Relu() {T=int8}
+         d = Relu()
+         e = Erfinv() {T=double})");
   CHECK(Lines() ==
         std::vector<std::string>{
             "Erfinv (T=float) runs on the CPU: this library has no kernel for "
@@ -66,37 +59,38 @@ TEST_CASE_FIXTURE(Fixture, "each op and type on the CPU is reported once") {
             "library has a kernel on SIM (node 'd')",
             "Erfinv (T=double) runs on the CPU: this library has no kernel for "
             "it on SIM (node 'e')"});
-  const auto before = TextOf(graph);
+  const std::string before = testing::PrintGraph(graph);
   CHECK(Lines().empty());
-  CHECK(TextOf(graph) == before);
+  CHECK(testing::PrintGraph(graph) == before);
 }
 
 TEST_CASE_FIXTURE(Fixture, "nodes on the device and bookkeeping are ignored") {
-  AddNode("a", "Digamma", DataType::kFloat, kSimDevice);
-  AddNode("b", "_Arg", DataType::kFloat);
-  AddNode("c", "Const", DataType::kFloat);
-  AddNode("d", "MapDataset", DataType::kFloat);
-  AddNode("e", "StatefulPartitionedCall", DataType::kFloat);
-  AddNode("f", "Digamma", DataType::kFloat, "");
+  Add(R"(a = Digamma() @SIM
+         b = _Arg()
+         c = Const()
+         d = MapDataset()
+         e = StatefulPartitionedCall()
+         f = Digamma() @)");
   CHECK(Lines().empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "ops with TensorFlow's kernels are ignored") {
-  for (const char* op : {"Shape", "Reshape", "ExpandDims", "Squeeze", "Size"}) {
-    AddNode(op, op, DataType::kFloat);
-  }
-  Add(graph, "read", "ReadVariableOp", {}, kCpu)
-      .SetAttr("dtype", DataType::kFloat);
-  AddNode("sum", "AddV2", DataType::kInt32);
-  Add(graph, "less", "Less", {}, kCpu).SetAttr("T", DataType::kInt32);
-  AddNode("other", "AddV2", DataType::kInt64);
+  Add(R"(shape = Shape()
+         reshape = Reshape()
+         expand = ExpandDims()
+         squeeze = Squeeze()
+         size = Size()
+         read = ReadVariableOp() {!T, dtype=float}
+         sum = AddV2() {T=int32}
+         less = Less() {T=int32}
+         other = AddV2() {T=int64})");
   const auto lines = Lines();
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].substr(0, 25) == "AddV2 (T=int64) runs on t");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a graph without a node on the device is ignored") {
-  AddNode("a", "Lgamma", DataType::kFloat);
+  Add("a = Lgamma()");
   has_device_node = false;
   CHECK(Lines().empty());
   has_device_node = true;

@@ -23,15 +23,13 @@ using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 
 Rules Negate(const Pattern& root, const Pattern& x) {
-  std::vector<Rule> rules;
-  rules.push_back(
+  return MakeRules(
       Rule("negate", root)
           .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat)));
-  return Rules(std::move(rules));
 }
 
 struct Fixture : RulesFixture {
-  Fixture() { Add("x", "Placeholder"); }
+  Fixture() { Add("x = Placeholder()"); }
   std::string Check(const Pattern& root, const std::string& node = "root") {
     return Negate(root, x).Explain("negate", (*this)[node], context());
   }
@@ -49,7 +47,7 @@ TEST_CASE("tfplug's names beside those of <cxxabi.h>") {
 
 TEST_CASE_FIXTURE(Fixture, "an absent attribute has the op's default") {
   DefineOp("MyOp", {"T: type", "fast: bool", "scale: float", "n: int"});
-  Add("root", "MyOp", {"x"});
+  Add("root = MyOp(x)");
   const auto match = [&] { return Match("MyOp", x); };
   CHECK(Check(match().Where("fast", false)) == matches);
   CHECK(Check(match().Where("fast", true)) ==
@@ -66,7 +64,7 @@ TEST_CASE_FIXTURE(Fixture, "an absent attribute has the op's default") {
 }
 TEST_CASE_FIXTURE(Fixture, "the default of a typed op") {
   DefineOp("MatMul", {"T: type", "transpose_a: bool"});
-  Add("root", "MatMul", {"x", "x"});
+  Add("root = MatMul(x, x)");
   const auto match = Match<ops::MatMul>(x, x);
   CHECK(Check(match.Where(ops::MatMul::transpose_a, false)) == matches);
 }
@@ -75,14 +73,13 @@ TEST_CASE_FIXTURE(Fixture, "a condition on the alternative that matches") {
   const auto either = OneOf(Match<ops::Relu>(x), Match<ops::LeakyRelu>(x))
                           .Where("T", DataType::kFloat)
                           .Where(ops::LeakyRelu::alpha, 0.5f);
-  Add("relu", "Relu", {"x"});
-  const Node leaky = Add("leaky", "LeakyRelu", {"x"});
-  leaky.SetAttr("alpha", 0.25f);
+  Add(R"(relu = Relu(x)
+         leaky = LeakyRelu(x) {alpha=0.25})");
   CHECK(Check(either, "relu") == matches);
   CHECK(Check(either, "leaky") ==
         "negate: 'leaky' (LeakyRelu): attribute alpha is 0.250000, not "
         "0.500000");
-  leaky.SetAttr("alpha", 0.5f);
+  (*this)["leaky"].SetAttr("alpha", 0.5f);
   CHECK(Check(either, "leaky") == matches);
   (*this)["relu"].SetAttr("T", DataType::kHalf);
   CHECK(Check(either, "relu") ==
@@ -92,29 +89,29 @@ TEST_CASE_FIXTURE(Fixture, "a condition on an optional node") {
   const auto cast =
       Optional(Match<ops::Cast>(x)).Where(ops::Cast::Truncate, false);
   const auto root = Match<ops::Sqrt>(cast);
-  Add("root", "Sqrt", {"x"});
+  Add("root = Sqrt(x)");
   CHECK(Check(root) == matches);  // The input is x itself.
-  Add("cast", "Cast", {"x"}).SetAttr("Truncate", true);
-  Add("root2", "Sqrt", {"cast"});
+  Add("cast = Cast(x) {Truncate=true}");
+  Add("root2 = Sqrt(cast)");
   // Without the Cast, x is the Cast's output, and nothing is removed.
   CHECK(Check(root, "root2") == matches);
   const auto inner =
       Match<ops::Sqrt>(Optional(Match<ops::Cast>(Match<ops::Relu>(x)))
                            .Where(ops::Cast::Truncate, false));
-  Add("relu", "Relu", {"x"});
-  Add("cast2", "Cast", {"relu"}).SetAttr("Truncate", true);
-  Add("root3", "Sqrt", {"cast2"});
+  Add(R"(relu = Relu(x)
+         cast2 = Cast(relu) {Truncate=true}
+         root3 = Sqrt(cast2))");
   CHECK(Check(inner, "root3") ==
         "negate: 'cast2' (Cast): attribute Truncate is true, not false");
   // Without the Cast, the Relu in its place need not meet its condition.
-  Add("root4", "Sqrt", {"relu"});
+  Add("root4 = Sqrt(relu)");
   CHECK(graph.RemoveNode((*this)["root3"]).ok());
   CHECK(graph.RemoveNode((*this)["cast2"]).ok());
   CHECK(Check(inner, "root4") == matches);
 }
 
 struct ConstFixture : Fixture {
-  ConstFixture() { Add("other", "Placeholder"); }
+  ConstFixture() { Add("other = Placeholder()"); }
   std::string With(const Constant& value, const NodePattern<>& pattern) {
     if ((*this)["c"]) {
       CHECK((*this)["root"].SetInput(1, (*this)["other"]).ok());
@@ -123,7 +120,7 @@ struct ConstFixture : Fixture {
       CHECK((*this)["root"].SetInput(1, (*this)["c"]).ok());
     } else {
       AddConst("c", value);
-      Add("root", "Mul", {"x", "c"});
+      Add("root = Mul(x, c)");
     }
     return Check(Match<ops::Mul>(x, pattern));
   }
@@ -185,7 +182,7 @@ TEST_CASE_FIXTURE(ConstFixture, "a constant's integers") {
 }
 TEST_CASE_FIXTURE(ConstFixture, "a constant without a tensor") {
   AddConst("c", Number(3)).SetAttr("value", int64_t{4});
-  Add("root", "Mul", {"x", "c"});
+  Add("root = Mul(x, c)");
   CHECK(Check(Match<ops::Mul>(x, MatchConst(3))) ==
         "negate: 'c' (Const): attribute value is 4, not 3");
   CHECK(Check(Match<ops::Mul>(x, MatchConst())) == matches);

@@ -25,11 +25,11 @@ struct Fixture : RulesFixture {
     DefineOp("Neg", {"T: type"}, {"x: T"});
     DefineOp("Placeholder", {"T: type"});
     DefineOp("Relu", {"T: type"}, {"x: T"});
-    for (const char* name : {"a", "b", "c"}) {
-      Add(name, "Placeholder");
-      Add(std::string("neg_") + name, "Neg", {name});
-    }
-    Add("axis", "Placeholder").SetAttr("T", DataType::kInt32);
+    Add(R"(a, b, c = Placeholder()
+           axis = Placeholder() {T=int32}
+           neg_a = Neg(a)
+           neg_b = Neg(b)
+           neg_c = Neg(c))");
   }
   const Pattern x = Any("element");
 };
@@ -45,34 +45,34 @@ Rules MoveNeg(const Pattern& x) {
 TEST_CASE_FIXTURE(Fixture, "a list of any length") {
   const Rules rules = MoveNeg(x);
   SUBCASE("of one") {
-    Add("sum", "AddN", {"neg_a"});
+    Add("sum = AddN(neg_a)");
     CHECK(Run(rules) == "1");
-    CHECK(Text() ==
-          "neg_b = Neg(b)\nneg_c = Neg(c)\nsum = Neg(sum/AddN)\n"
-          "sum/AddN = AddN(a)");
+    CHECK(Compare(R"(neg_b = Neg(b)
+                     neg_c = Neg(c)
+                     sum = Neg(sum/AddN)
+                     sum/AddN = AddN(a))") == "");
   }
   SUBCASE("of three") {
-    Add("sum", "AddN", {"neg_c", "neg_a", "neg_b"});
+    Add("sum = AddN(neg_c, neg_a, neg_b)");
     CHECK(Run(rules) == "1");
-    CHECK(Text() == "sum = Neg(sum/AddN)\nsum/AddN = AddN(c, a, b)");
-    CHECK(graph.FindNode("sum/AddN").GetAttr<int64_t>("N").value() == 3);
-    CHECK(graph.FindNode("sum/AddN").GetAttr<DataType>("T").value() ==
-          DataType::kFloat);
+    CHECK(Compare(R"(sum = Neg(sum/AddN)
+                     sum/AddN = AddN(c, a, b) {N=3, T=float})") == "");
   }
   SUBCASE("with the same node twice") {
-    Add("sum", "AddN", {"neg_a", "neg_a", "neg_b", "neg_c"});
+    Add("sum = AddN(neg_a, neg_a, neg_b, neg_c)");
     CHECK(Run(rules) == "1");
-    CHECK(Text() == "sum = Neg(sum/AddN)\nsum/AddN = AddN(a, a, b, c)");
+    CHECK(Compare(R"(sum = Neg(sum/AddN)
+                     sum/AddN = AddN(a, a, b, c))") == "");
   }
   SUBCASE("an element that does not match") {
-    Add("sum", "AddN", {"neg_a", "b"});
+    Add("sum = AddN(neg_a, b)");
     CHECK(Explain(rules, "sum") ==
           "move: input 1 of 'sum' (AddN) is 'b' (Placeholder), not Neg\n");
     CHECK(Run(rules) == "0");
   }
   SUBCASE("an element that is used elsewhere") {
-    Add("sum", "AddN", {"neg_a", "neg_b"});
-    Add("other", "Relu", {"neg_b"});
+    Add(R"(sum = AddN(neg_a, neg_b)
+           other = Relu(neg_b))");
     CHECK(Explain(rules, "sum") ==
           "move: 'neg_b' (Neg) is also used by 'other' (Relu)\n");
     CHECK(Run(rules) == "0");
@@ -81,12 +81,9 @@ TEST_CASE_FIXTURE(Fixture, "a list of any length") {
 
 TEST_CASE_FIXTURE(Fixture, "a long list takes linear time") {
   std::vector<std::string> inputs;
-  for (int i = 0; i < 20000; ++i) {
-    const std::string name = "n" + std::to_string(i);
-    Add(name, "Neg", {"a"});
-    inputs.push_back(name);
-  }
-  Add("sum", "AddN", inputs);
+  for (int i = 0; i < 20000; ++i) inputs.push_back(absl::StrCat("n", i));
+  const std::string names = absl::StrJoin(inputs, ", ");
+  Add(names + " = Neg(a)\nsum = AddN(" + names + ")");
   CHECK(Run(MoveNeg(x)) == "1");
   CHECK(graph.FindNode("sum/AddN").num_inputs() == 20000);
   CHECK(graph.num_nodes() == 9);
@@ -98,14 +95,11 @@ TEST_CASE_FIXTURE(Fixture, "a list before another input") {
   const Rules rules = MakeRules(
       Rule("move", concat)
           .ReplaceBy(New<ops::Neg>(New<ops::ConcatV2>(Each(x), axis))));
-  Add("concat", "ConcatV2", {"neg_a", "neg_b", "neg_c", "axis"});
+  Add("concat = ConcatV2(neg_a, neg_b, neg_c, axis)");
   CHECK(Run(rules) == "1");
-  CHECK(Text() ==
-        "concat = Neg(concat/ConcatV2)\n"
-        "concat/ConcatV2 = ConcatV2(a, b, c, axis)");
-  const Node made = graph.FindNode("concat/ConcatV2");
-  CHECK(made.GetAttr<int64_t>("N").value() == 3);
-  CHECK(made.GetAttr<DataType>("Tidx").value() == DataType::kInt32);
+  CHECK(Compare(R"(
+      concat = Neg(concat/ConcatV2)
+      concat/ConcatV2 = ConcatV2(a, b, c, axis) {N=3, Tidx=int32})") == "");
 }
 
 TEST_CASE_FIXTURE(Fixture, "all elements share an operand with the pattern") {
@@ -123,18 +117,18 @@ TEST_CASE_FIXTURE(Fixture, "all elements share an operand with the pattern") {
                                               return true;
                                             })
                                     .ReplaceBy(New<ops::AddN>(x)));
-  Add("p", "Mul", {"a", "c"});
-  Add("q", "Mul", {"b", "c"});
-  Add("sum", "AddN", {"p", "q"});
+  Add(R"(p = Mul(a, c)
+         q = Mul(b, c)
+         sum = AddN(p, q))");
   SUBCASE("the same operand") {
-    Add("div", "RealDiv", {"sum", "c"});
+    Add("div = RealDiv(sum, c)");
     CHECK(Run(rules) == "1");
     CHECK(graph.FindNode("div").op() == "AddN");
     CHECK(values.size() == 2);
     CHECK(values[1].node.name() == "b");
   }
   SUBCASE("another operand") {
-    Add("div", "RealDiv", {"sum", "a"});
+    Add("div = RealDiv(sum, a)");
     CHECK(Explain(rules, "div") ==
           "cancel: 'c' (Placeholder) is not 'a' (Placeholder), which the same "
           "handle matched elsewhere\n");
@@ -147,10 +141,10 @@ TEST_CASE_FIXTURE(Fixture, "all elements are a value of the pattern") {
       Rule("count",
            Match<ops::RealDiv>(Match<ops::AddN>(Each(x)).MayHaveOtherUses(), x))
           .ReplaceBy(New<ops::Relu>(x)));
-  Add("same", "AddN", {"a", "a"});
-  Add("other", "AddN", {"a", "b"});
-  Add("div_same", "RealDiv", {"same", "a"});
-  Add("div_other", "RealDiv", {"other", "a"});
+  Add(R"(same = AddN(a, a)
+         other = AddN(a, b)
+         div_same = RealDiv(same, a)
+         div_other = RealDiv(other, a))");
   CHECK(Explain(rules, "div_same") == "count: matches\n");
   CHECK(Explain(rules, "div_other") ==
         "count: 'b' (Placeholder) is not 'a' (Placeholder), which the same "
@@ -161,7 +155,7 @@ TEST_CASE_FIXTURE(Fixture, "too few inputs for a list") {
   const Rules rules = MakeRules(
       Rule("drop", Match<ops::ConcatV2>(Each(Match<ops::Neg>(x)), axis))
           .ReplaceBy(New<ops::Relu>(axis)));
-  Add("concat", "ConcatV2");
+  Add("concat = ConcatV2()");
   CHECK(Explain(rules, "concat") ==
         "drop: 'concat' (ConcatV2) has 0 inputs, not at least 1\n");
   CHECK(Run(rules) == "0");
@@ -171,26 +165,29 @@ TEST_CASE_FIXTURE(Fixture, "alternatives within a list") {
   const auto element = OneOf(Match<ops::Neg>(x), Match<ops::Relu>(x));
   const Rules rules = MakeRules(Rule("drop", Match<ops::AddN>(Each(element)))
                                     .ReplaceBy(New<ops::AddN>(x)));
-  Add("relu", "Relu", {"c"});
-  Add("sum", "AddN", {"neg_a", "relu", "neg_b"});
+  Add(R"(relu = Relu(c)
+         sum = AddN(neg_a, relu, neg_b))");
   CHECK(Run(rules) == "1");
-  CHECK(Text() == "neg_c = Neg(c)\nsum = AddN(a, c, b)");
+  CHECK(Compare(R"(neg_c = Neg(c)
+                   sum = AddN(a, c, b))") == "");
 }
 
 TEST_CASE_FIXTURE(Fixture, "lists of different alternatives") {
   const auto element = OneOf(Match<ops::Neg>(x), x);
   const Rules rules = MakeRules(Rule("drop", Match<ops::AddN>(Each(element)))
                                     .ReplaceBy(New<ops::ConcatV2>(x, x)));
-  Add("relu", "Relu", {"c"});
-  Add("user", "Neg", {"relu"});
-  Add("other", "Neg", {"b"});
-  Add("first", "AddN", {"b", "neg_a"});
-  Add("second", "AddN", {"neg_b", "relu"});
+  Add(R"(relu = Relu(c)
+         user = Neg(relu)
+         other = Neg(b)
+         first = AddN(b, neg_a)
+         second = AddN(neg_b, relu))");
   CHECK(Run(rules) == "2");
-  CHECK(Text() ==
-        "first = ConcatV2(b, a, b, a)\nneg_c = Neg(c)\nother = Neg(b)\n"
-        "relu = Relu(c)\nsecond = ConcatV2(b, relu, b, relu)\n"
-        "user = Neg(relu)");
+  CHECK(Compare(R"(first = ConcatV2(b, a, b, a)
+                   neg_c = Neg(c)
+                   other = Neg(b)
+                   relu = Relu(c)
+                   second = ConcatV2(b, relu, b, relu)
+                   user = Neg(relu))") == "");
 }
 
 TEST_CASE_FIXTURE(Fixture, "two long lists in one graph") {
@@ -204,11 +201,11 @@ TEST_CASE_FIXTURE(Fixture, "two long lists in one graph") {
     for (int i = 0; i < 30; ++i) {
       inputs.push_back(absl::StrCat(list, i));
       const bool is_relu = (i < 10) == (list[0] == 'f');
-      Add(inputs.back(), is_relu ? "Relu" : "Neg", {"a"});
+      Add(inputs.back() + (is_relu ? " = Relu(a)" : " = Neg(a)"));
     }
-    Add(list, "AddN", inputs);
+    Add(absl::StrCat(list, " = AddN(", absl::StrJoin(inputs, ", "), ")"));
   }
-  Add("user", "Sqrt", {"second3"});
+  Add("user = Sqrt(second3)");
   CHECK(Run(rules) == "2");
   CHECK(graph.FindNode("first").input(29).node.name() == "a");
   CHECK(graph.FindNode("second").input(29).node.name() == "second29");
@@ -229,25 +226,25 @@ TEST_CASE_FIXTURE(Fixture, "a chain of any length") {
                               return true;
                             })
                     .ReplaceBy(New<ops::Relu>(x)));
-  Add("i1", "Identity", {"a"});
-  Add("i2", "Identity", {"i1"});
-  Add("i3", "Identity", {"i2"});
+  Add(R"(i1 = Identity(a)
+         i2 = Identity(i1)
+         i3 = Identity(i2))");
   SUBCASE("of none") {
-    Add("relu", "Relu", {"a"});
+    Add("relu = Relu(a)");
     CHECK(Explain(rules, "relu") ==
           "skip: condition not met: there is a chain\n");
     CHECK(Run(rules) == "0");
   }
   SUBCASE("of three") {
-    Add("relu", "Relu", {"i3"});
+    Add("relu = Relu(i3)");
     CHECK(Run(rules) == "1");
     CHECK(chain.size() == 3);
     CHECK(graph.FindNode("relu").input(0).node.name() == "a");
     CHECK_FALSE(graph.FindNode("i1"));
   }
   SUBCASE("that is used in the middle") {
-    Add("relu", "Relu", {"i3"});
-    Add("other", "Neg", {"i2"});
+    Add(R"(relu = Relu(i3)
+           other = Neg(i2))");
     CHECK(Explain(rules, "relu") ==
           "skip: 'i2' (Identity) is also used by 'other' (Neg)\n");
     CHECK(Run(rules) == "0");
@@ -257,9 +254,9 @@ TEST_CASE_FIXTURE(Fixture, "a chain that is a cycle ends") {
   const Rules rules = MakeRules(
       Rule("skip", Match<ops::Relu>(Repeated(Match<ops::Identity>(x))))
           .ReplaceBy(New<ops::Neg>(x)));
-  Add("i1", "Identity", {"a"});
-  Add("i2", "Identity", {"i1"});
-  Add("relu", "Relu", {"i2"});
+  Add(R"(i1 = Identity(a)
+         i2 = Identity(i1)
+         relu = Relu(i2))");
   CHECK((*this)["i1"].SetInput(0, (*this)["i2"]).ok());
   CHECK(Explain(rules, "relu") ==
         "skip: 'i2' (Identity) would be removed, but is also an operand of the "
@@ -269,10 +266,10 @@ TEST_CASE_FIXTURE(Fixture, "a long chain takes linear time") {
   std::string last = "a";
   for (int i = 0; i < 20000; ++i) {
     const std::string name = "i" + std::to_string(i);
-    Add(name, "Identity", {last});
+    Add(name + " = Identity(" + last + ")");
     last = name;
   }
-  Add("relu", "Relu", {last});
+  Add("relu = Relu(" + last + ")");
   const Rules rules = MakeRules(
       Rule("skip", Match<ops::Relu>(Repeated(Match<ops::Identity>(x))))
           .ReplaceBy(New<ops::Neg>(x)));
@@ -292,10 +289,10 @@ TEST_CASE_FIXTURE(Fixture, "a chain of nodes with further inputs") {
                               return true;
                             })
                     .ReplaceBy(New<ops::Relu>(x)));
-  AddConst("one", Constant::Of(Shape{}, Floats{1}));
-  Add("s1", "AddV2", {"a", "one"});
-  Add("s2", "AddV2", {"one", "s1"});
-  Add("neg", "Neg", {"s2"});
+  Add(R"(one: float = 1
+         s1 = AddV2(a, one)
+         s2 = AddV2(one, s1)
+         neg = Neg(s2))");
   CHECK(Run(rules) == "4");  // Also neg_a, neg_b and neg_c.
   CHECK(graph.FindNode("neg").input(0).node.name() == "a");
   CHECK(sum == 2);
@@ -306,7 +303,7 @@ TEST_CASE_FIXTURE(Fixture, "malformed lists and chains") {
   const auto inner = Match<ops::AddN>(Each(neg));
   const std::string nested =
       "rule 'r': an Each(...) or Repeated(...) cannot contain another one";
-  Add("sum", "AddN", {"neg_a"});
+  Add("sum = AddN(neg_a)");
   CHECK(Run(MakeRules(Rule("r", Match<ops::AddN>(Each(inner))).ReplaceBy(x))) ==
         nested);
   CHECK(Run(MakeRules(

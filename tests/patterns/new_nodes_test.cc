@@ -25,19 +25,17 @@ TEST_CASE_FIXTURE(Fixture, "an op by its name") {
   SUBCASE("with attributes by their names") {
     const Rules rules = MakeRules(
         Rule("mine", relu).ReplaceBy(made.Copy(relu, "alpha", "epsilon")));
-    Add("relu", "Relu", {"x"}).SetAttr("alpha", 0.5f);
+    Add("relu = Relu(x) {alpha=0.5}");
     (*this)["x"].SetAttr("T", DataType::kHalf);
     CHECK(Run(rules) == "1");
-    CHECK(Text() == "relu = MyNorm(x)");
-    CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kHalf);
-    CHECK((*this)["relu"].GetAttr<float>("epsilon").value() == 0.5f);
+    CHECK(Compare("relu = MyNorm(x) {T=half, epsilon=0.5}") == "");
   }
   SUBCASE("with a value of a function") {
     const Rules rules = MakeRules(
         Rule("mine", relu)
             .ReplaceBy(made.Set("epsilon", [](const Matched&) { return 0.25; })
                            .Set("T", DataType::kDouble)));
-    Add("relu", "Relu", {"x"});
+    Add("relu = Relu(x)");
     CHECK(Run(rules) == "1");
     CHECK((*this)["relu"].GetAttr<float>("epsilon").value() == 0.25f);
     CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kDouble);
@@ -45,14 +43,14 @@ TEST_CASE_FIXTURE(Fixture, "an op by its name") {
   SUBCASE("with an attribute that the op lacks") {
     const Rules rules =
         MakeRules(Rule("mine", relu).ReplaceBy(made.Set("epsilom", 1.0f)));
-    Add("relu", "Relu", {"x"});
+    Add("relu = Relu(x)");
     CHECK(Explain(rules, "relu") ==
           "mine: this TensorFlow's MyNorm has no attribute epsilom\n");
   }
   SUBCASE("without a kernel for the type of its input") {
     const Rules rules =
         MakeRules(Rule("mine", relu).ReplaceBy(made.RequireKernel()));
-    Add("relu", "Relu", {"x"});
+    Add("relu = Relu(x)");
     CHECK(Explain(rules, "relu") ==
           "mine: no kernel is registered for MyNorm with T=float on SIM\n");
   }
@@ -61,8 +59,8 @@ TEST_CASE_FIXTURE(Fixture, "an op by its name") {
 TEST_CASE_FIXTURE(Fixture, "a type that does not follow from the inputs") {
   const Rules rules =
       MakeRules(Rule("mine", Match<ops::Relu>(x)).ReplaceBy(New("MyNorm", x)));
-  Add("unknown", "Unknown");
-  Add("relu", "Relu", {"unknown"});
+  Add(R"(unknown = Unknown()
+         relu = Relu(unknown))");
   CHECK(Explain(rules, "relu") ==
         "mine: this TensorFlow's MyNorm requires attribute T, which the rule "
         "does not set and which does not follow from the inputs\n");
@@ -74,29 +72,23 @@ TEST_CASE_FIXTURE(Fixture, "the types of new nodes and constants") {
   const Rules rules =
       MakeRules(Rule("mine", Match<ops::Relu>(x))
                     .ReplaceBy(New<ops::ConcatV2>(norm[2], norm[2], axis)));
-  Add("relu", "Relu", {"x"});
+  Add("relu = Relu(x)");
   (*this)["x"].SetAttr("T", DataType::kHalf);
   CHECK(Run(rules) == "1");
   // One new MyNorm with two uses. Its output 2 is a float whatever its input.
-  CHECK(Text() ==
-        "relu = ConcatV2(relu/MyNorm:2, relu/MyNorm:2, relu/Const)\n"
-        "relu/MyNorm = MyNorm(x)");
-  CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kFloat);
-  CHECK((*this)["relu"].GetAttr<DataType>("Tidx").value() == DataType::kInt64);
-  CHECK((*this)["relu"].GetAttr<int64_t>("N").value() == 2);
-  CHECK((*this)["relu/MyNorm"].GetAttr<DataType>("T").value() ==
-        DataType::kHalf);
+  CHECK(Compare(R"(
+      relu = ConcatV2(relu/MyNorm:2, relu/MyNorm:2, relu/Const) {
+          T=float, Tidx=int64, N=2}
+      relu/MyNorm = MyNorm(x) {T=half})") == "");
 }
 TEST_CASE_FIXTURE(Fixture, "the type of an output after a list") {
   DefineOp("MyParts", {"T: type", "num: int"}, {"x: T"},
            {"parts: num * T", "scale: float"});
   const Rules rules =
       MakeRules(Rule("mine", Match<ops::Relu>(x)).ReplaceBy(New("MyNorm", x)));
-  const Node parts = Add("parts", "MyParts", {"x"});
-  parts.SetAttr("T", DataType::kHalf);
-  parts.SetAttr("num", int64_t{2});
-  Add("part", "Relu", {"parts:1"});
-  Add("scale", "Relu", {"parts:2"});
+  Add(R"(parts = MyParts(x) {T=half, num=2}
+         part = Relu(parts:1)
+         scale = Relu(parts:2))");
   CHECK(Run(rules) == "2");
   CHECK((*this)["part"].GetAttr<DataType>("T").value() == DataType::kHalf);
   CHECK((*this)["scale"].GetAttr<DataType>("T").value() == DataType::kFloat);
@@ -110,9 +102,9 @@ TEST_CASE_FIXTURE(Fixture, "a constant with two uses is one node") {
   const Rules rules = MakeRules(
       Rule("two", Match<ops::Relu>(x))
           .ReplaceBy(New("AddV2", one, one).Set("T", DataType::kFloat)));
-  Add("relu", "Relu", {"x"});
+  Add("relu = Relu(x)");
   CHECK(Run(rules) == "1");
-  CHECK(Text() == "relu = AddV2(relu/Const, relu/Const)");
+  CHECK(Compare("relu = AddV2(relu/Const, relu/Const)") == "");
   CHECK(num_calls == 1);
 }
 TEST_CASE_FIXTURE(Fixture, "a new constant has the matched one's controls") {
@@ -120,9 +112,8 @@ TEST_CASE_FIXTURE(Fixture, "a new constant has the matched one's controls") {
   const Rules rules =
       MakeRules(Rule("one", Match<ops::Mul>(MatchConst(), x))
                     .ReplaceBy(New("Rsqrt", New("MyNorm", one))));
-  const Node c = AddConst("c", Constant::Of(Shape{}, std::vector<float>{2}));
-  CHECK(c.AddControl((*this)["y"]).ok());
-  Add("mul", "Mul", {"c", "x"});
+  Add("c: float = 2 (^y)");
+  Add("mul = Mul(c, x)");
   CHECK(Run(rules) == "1");
   CHECK((*this)["mul/Const"].num_controls() == 1);
 }
@@ -133,10 +124,10 @@ TEST_CASE_FIXTURE(Fixture, "the mismatch of the best alternative is reported") {
       MakeRules(Rule("either", either)
                     .OnlyIf("never", [](const Matched&) { return false; })
                     .ReplaceBy(x));
-  Add("square", "Square", {"x"});
-  Add("relu", "Relu", {"square"});
-  Add("rsqrt", "Rsqrt", {"x"});
-  Add("relu2", "Relu", {"rsqrt"});
+  Add(R"(square = Square(x)
+         relu = Relu(square)
+         rsqrt = Rsqrt(x)
+         relu2 = Relu(rsqrt))");
   CHECK(Explain(rules, "relu") == "either: condition not met: never\n");
   CHECK(Explain(rules, "relu2") == "either: condition not met: never\n");
 }
@@ -147,7 +138,7 @@ TEST_CASE_FIXTURE(Fixture, "an attribute of an op by its name is copied") {
           .ReplaceBy(New("MyNorm", New<ops::Neg>(x).Set("T", DataType::kFloat))
                          .Copy(norm, "epsilon")
                          .Copy(norm, "missing", "T")));
-  Add("norm", "MyNorm", {"x"}).SetAttr("epsilon", 0.5f);
+  Add("norm = MyNorm(x) {epsilon=0.5}");
   CHECK(Explain(rules, "norm") == "copy: matches\n");
   const Rules wrong = MakeRules(
       Rule("wrong", norm).ReplaceBy(New("Rsqrt", x).Copy(norm, "epsilon")));
@@ -160,22 +151,23 @@ TEST_CASE_FIXTURE(Fixture, "lists of types") {
   const Rules rules = MakeRules(
       Rule("call", Match<ops::Mul>(x, y)).ReplaceBy(New("MyCall", x, y)[1]));
   (*this)["y"].SetAttr("T", DataType::kInt32);
-  Add("mul", "Mul", {"x", "y"});
-  Add("user", "Neg", {"mul"});
+  Add(R"(mul = Mul(x, y)
+         user = Neg(mul))");
   CHECK(Run(rules) == "1");
   CHECK((*this)["mul"].GetAttr<std::vector<DataType>>("Tlist").value() ==
         std::vector<DataType>{DataType::kFloat, DataType::kInt32});
   // The replacement is the new node's output 1.
-  CHECK(Text() == "mul = MyCall(x, y)\nuser = Neg(mul:1)");
+  CHECK(Compare(R"(mul = MyCall(x, y)
+                   user = Neg(mul:1))") == "");
 }
 TEST_CASE_FIXTURE(Fixture, "a constant in place of the root") {
   const Rules rules = MakeRules(
       Rule("fold", Match<ops::Relu>(x))
           .ReplaceBy(NewConst(Constant::Of(Shape{}, std::vector<float>{7}))));
-  Add("relu", "Relu", {"x"});
-  Add("user", "Neg", {"relu"});
+  Add(R"(relu = Relu(x)
+         user = Neg(relu))");
   CHECK(Run(rules) == "1");
-  CHECK(Text() == "user = Neg(relu)");
+  CHECK(Compare("user = Neg(relu)") == "");
   CHECK(Constant::Read((*this)["relu"])->GetElements<float>().value() ==
         std::vector<float>{7});
   CHECK_FALSE((*this)["relu"].HasAttr("T"));

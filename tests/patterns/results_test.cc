@@ -21,9 +21,9 @@ using Fixture = NewOpsFixture;
 // Mul(Square(x), Rsqrt(Square(x))), where both may be used elsewhere.
 struct NormFixture : Fixture {
   NormFixture() {
-    Add("square", "Square", {"x"});
-    Add("rsqrt", "Rsqrt", {"square"});
-    Add("mul", "Mul", {"square", "rsqrt"});
+    Add(R"(square = Square(x)
+           rsqrt = Rsqrt(square)
+           mul = Mul(square, rsqrt))");
   }
   static Rules Fuse(const Pattern& x) {
     const auto square = Match<ops::Square>(x);
@@ -39,16 +39,15 @@ struct NormFixture : Fixture {
 
 TEST_CASE_FIXTURE(NormFixture, "results that nothing else uses") {
   CHECK(Run(rules) == "1");
-  CHECK(Text() == "mul = MyNorm(x)");
+  CHECK(Compare("mul = MyNorm(x)") == "");
 }
 TEST_CASE_FIXTURE(NormFixture, "results that other nodes use") {
-  Add("grad", "Neg", {"rsqrt"});
-  Add("grads", "AddV2", {"square", "square", "^mul"});
+  Add(R"(grad = Neg(rsqrt)
+         grads = AddV2(square, square, ^mul))");
   CHECK(Run(rules) == "1");
-  CHECK(Text() ==
-        "grad = Neg(mul:2)\n"
-        "grads = AddV2(mul:1, mul:1, ^mul)\n"
-        "mul = MyNorm(x)");
+  CHECK(Compare(R"(grad = Neg(mul:2)
+                   grads = AddV2(mul:1, mul:1, ^mul)
+                   mul = MyNorm(x))") == "");
 }
 TEST_CASE_FIXTURE(Fixture, "two matches in one graph are independent") {
   DefineOp("Scale", {"T: type", "epsilon: float", "mode: string"},
@@ -66,21 +65,18 @@ TEST_CASE_FIXTURE(Fixture, "two matches in one graph are independent") {
                                     .AlsoReplace(square, scale[1]));
   (*this)["x"].SetAttr("value", 2.0f);
   (*this)["y"].SetAttr("value", 3.0f);
-  Add("before", "Placeholder");
+  Add("before = Placeholder()");
   // The first match has a control input, an attribute and another use of the
   // inner node; the second has none of them.
-  Add("square1", "Square", {"x", "^before"}).SetAttr("epsilon", 0.5f);
-  Add("neg1", "Neg", {"square1"});
-  Add("user", "Rsqrt", {"square1"});
-  Add("square2", "Square", {"y"});
-  Add("neg2", "Neg", {"square2"});
+  Add(R"(square1 = Square(x, ^before) {epsilon=0.5}
+         neg1 = Neg(square1)
+         user = Rsqrt(square1)
+         square2 = Square(y)
+         neg2 = Neg(square2))");
   CHECK(Run(rules) == "2");
-  CHECK(Text() ==
-        "neg1 = Scale(x, neg1/Const, ^before)\n"
-        "neg2 = Scale(y, neg2/Const)\n"
-        "user = Rsqrt(neg1:1)");
-  CHECK((*this)["neg1"].GetAttr<float>("epsilon").value() == 0.5f);
-  CHECK((*this)["neg2"].GetAttr<float>("epsilon").value() == 1.0f);
+  CHECK(Compare(R"(neg1 = Scale(x, neg1/Const, ^before) {epsilon=0.5}
+                   neg2 = Scale(y, neg2/Const) {epsilon=1.0}
+                   user = Rsqrt(neg1:1))") == "");
   for (const auto& [name, value] : {std::make_pair("neg1/Const", 2.0f),
                                     std::make_pair("neg2/Const", 3.0f)}) {
     CHECK(Constant::Read((*this)[name])->GetElements<float>().value() ==
@@ -90,26 +86,27 @@ TEST_CASE_FIXTURE(Fixture, "two matches in one graph are independent") {
 TEST_CASE_FIXTURE(NormFixture, "a result whose name must remain") {
   SUBCASE("because it is fetched") {
     Fetch("rsqrt");
-    Add("user", "Neg", {"rsqrt"});
+    Add("user = Neg(rsqrt)");
     CHECK(Run(rules) == "1");
-    CHECK(Text() ==
-          "mul = MyNorm(x)\nrsqrt = Identity(mul:2)\nuser = Neg(mul:2)");
-    CHECK((*this)["rsqrt"].GetAttr<DataType>("T").value() == DataType::kFloat);
+    CHECK(Compare(R"(mul = MyNorm(x)
+                     rsqrt = Identity(mul:2) {T=float}
+                     user = Neg(mul:2))") == "");
   }
   SUBCASE("because of a control edge") {
-    Add("user", "Neg", {"x", "^square"});
+    Add("user = Neg(x, ^square)");
     CHECK(Run(rules) == "1");
-    CHECK(Text() ==
-          "mul = MyNorm(x)\nsquare = Identity(mul:1)\nuser = Neg(x, ^square)");
+    CHECK(Compare(R"(mul = MyNorm(x)
+                     square = Identity(mul:1)
+                     user = Neg(x, ^square))") == "");
   }
 }
 TEST_CASE_FIXTURE(NormFixture, "a result that may be fed") {
   Preserve("rsqrt");
-  Add("user", "Neg", {"rsqrt"});
+  Add("user = Neg(rsqrt)");
   CHECK(Run(rules) == "0");
 }
 TEST_CASE_FIXTURE(NormFixture, "a result on another device") {
-  Add("user", "Neg", {"rsqrt"});
+  Add("user = Neg(rsqrt)");
   (*this)["rsqrt"].SetDevice("/device:CPU:0");
   CHECK(Run(rules) == "0");
 }
@@ -120,11 +117,11 @@ TEST_CASE_FIXTURE(Fixture, "an operand that depends on a result") {
   const Rules rules = MakeRules(Rule("norm", Match<ops::Mul>(square, y))
                                     .ReplaceBy(norm)
                                     .AlsoReplace(square, norm[1]));
-  Add("square", "Square", {"x"});
-  Add("neg", "Neg", {"square"});
-  Add("relu", "Relu", {"neg"});
+  Add(R"(square = Square(x)
+         neg = Neg(square)
+         relu = Relu(neg))");
   SUBCASE("by data") {
-    Add("mul", "Mul", {"square", "relu"});
+    Add("mul = Mul(square, relu)");
     CHECK(Explain(rules, "mul")
               .find("norm: an operand of the match depends on one of its "
                     "results, by "
@@ -132,14 +129,16 @@ TEST_CASE_FIXTURE(Fixture, "an operand that depends on a result") {
     CHECK(Run(rules) == "0");
   }
   SUBCASE("by a control edge") {
-    Add("z", "Placeholder", {"^relu"});
-    Add("mul", "Mul", {"square", "z"});
+    Add(R"(z = Placeholder(^relu)
+           mul = Mul(square, z))");
     CHECK(Run(rules) == "0");
   }
   SUBCASE("not at all") {
-    Add("mul", "Mul", {"square", "y"});
+    Add("mul = Mul(square, y)");
     CHECK(Run(rules) == "1");
-    CHECK(Text() == "mul = MyNorm(y)\nneg = Neg(mul:1)\nrelu = Relu(neg)");
+    CHECK(Compare(R"(mul = MyNorm(y)
+                     neg = Neg(mul:1)
+                     relu = Relu(neg))") == "");
   }
 }
 
@@ -150,16 +149,17 @@ TEST_CASE_FIXTURE(Fixture, "several outputs of the root") {
   const auto norm = New("MyNorm", x);
   const Rules rules = MakeRules(
       Rule("swap", split).ReplaceBy(norm[1]).AlsoReplace(split[1], norm[0]));
-  Add("split", "MySplit", {"x"}).SetAttr("num", 3);
-  Add("first", "Neg", {"split"});
-  Add("second", "Neg", {"split:1"});
+  Add(R"(split = MySplit(x) {num=3}
+         first = Neg(split)
+         second = Neg(split:1))");
   SUBCASE("all used ones are replaced") {
     CHECK(Run(rules) == "1");
-    CHECK(Text() ==
-          "first = Neg(split:1)\nsecond = Neg(split)\nsplit = MyNorm(x)");
+    CHECK(Compare(R"(first = Neg(split:1)
+                     second = Neg(split)
+                     split = MyNorm(x))") == "");
   }
   SUBCASE("another one is used") {
-    Add("third", "Neg", {"split:2"});
+    Add("third = Neg(split:2)");
     CHECK(Explain(rules, "split") ==
           "swap: output 2 of 'split' (MySplit) may be used, but the "
           "replacement does not provide it\n");
@@ -172,11 +172,11 @@ TEST_CASE_FIXTURE(Fixture, "several outputs of the root") {
 // MatMul(x, v) and MatMul(x, w) -> Split(MatMul(x, Concat(v, w)))
 struct SiblingsFixture : Fixture {
   SiblingsFixture() {
-    for (const char* name : {"v", "w", "u"}) Add(name, "Placeholder");
-    Add("xv", "MatMul", {"x", "v"});
-    Add("xw", "MatMul", {"x", "w"});
-    Add("user_v", "Neg", {"xv"});
-    Add("user_w", "Neg", {"xw"});
+    Add(R"(v, w, u = Placeholder()
+           xv = MatMul(x, v)
+           xw = MatMul(x, w)
+           user_v = Neg(xv)
+           user_w = Neg(xw))");
   }
   static Rules Join(const Pattern& x) {
     const Pattern v = Any("v"), w = Any("w");
@@ -192,13 +192,11 @@ struct SiblingsFixture : Fixture {
 
 TEST_CASE_FIXTURE(SiblingsFixture, "two nodes with a common operand") {
   CHECK(Run(rules) == "1");
-  CHECK(Text() ==
-        "user_v = Neg(xv)\n"
-        "user_w = Neg(xv:1)\n"
-        "xv = MySplit(xv/MatMul)\n"
-        "xv/ConcatV2 = ConcatV2(v, w, xv/Const)\n"
-        "xv/MatMul = MatMul(x, xv/ConcatV2)");
-  CHECK((*this)["xv"].GetAttr<int64_t>("num").value() == 2);
+  CHECK(Compare(R"(user_v = Neg(xv)
+                   user_w = Neg(xv:1)
+                   xv = MySplit(xv/MatMul) {num=2}
+                   xv/ConcatV2 = ConcatV2(v, w, xv/Const)
+                   xv/MatMul = MatMul(x, xv/ConcatV2))") == "");
 }
 TEST_CASE_FIXTURE(SiblingsFixture, "no such node") {
   CHECK((*this)["xw"].SetInput(0, (*this)["y"]).ok());
@@ -209,7 +207,7 @@ TEST_CASE_FIXTURE(SiblingsFixture, "no such node") {
 TEST_CASE_FIXTURE(SiblingsFixture, "the first candidate does not fit") {
   // The operand of the first one depends on the root.
   CHECK((*this)["xw"].SetInput(1, (*this)["user_v"]).ok());
-  Add("xu", "MatMul", {"x", "u"});
+  Add("xu = MatMul(x, u)");
   SUBCASE("because it is on another device") {
     (*this)["xw"].SetDevice("/device:CPU:0");
     CHECK(Run(rules) == "1");
@@ -223,7 +221,8 @@ TEST_CASE_FIXTURE(SiblingsFixture, "the first candidate does not fit") {
       "xv/MatMul = MatMul(x, xv/ConcatV2)\n";
   SUBCASE("because the graph would have a cycle") {
     CHECK(Run(rules) == "1");
-    CHECK(Text() == joined_with_xu + std::string("xw = MatMul(x, user_v)"));
+    CHECK(Compare(joined_with_xu + std::string("xw = MatMul(x, user_v)")) ==
+          "");
   }
   SUBCASE("because a condition is false") {
     CHECK((*this)["xw"].SetInput(1, (*this)["w"]).ok());
@@ -281,17 +280,17 @@ TEST_CASE_FIXTURE(SiblingsFixture, "a result whose inputs may be swapped") {
       Rule("sum", Match<ops::MatMul>(x, v))
           .ReplaceBy(split)
           .AlsoReplace(Match<ops::AddV2>(x, w).Commutative(), split[1]));
-  std::vector<std::string> inputs = {"x", "u"};
-  SUBCASE("in the order of the pattern") {}
-  SUBCASE("in the other order") { std::swap(inputs[0], inputs[1]); }
-  Add("sum", "AddV2", inputs);
-  Add("user", "Neg", {"sum"});
+  SUBCASE("in the order of the pattern") { Add("sum = AddV2(x, u)"); }
+  SUBCASE("in the other order") { Add("sum = AddV2(u, x)"); }
+  Add("user = Neg(sum)");
   CHECK((*this)["user_w"].SetInput(0, (*this)["x"]).ok());
   CHECK(graph.RemoveNode((*this)["xw"]).ok());
   CHECK(Run(rules) == "1");
-  CHECK(Text() ==
-        "user = Neg(xv:1)\nuser_v = Neg(xv)\nuser_w = Neg(x)\n"
-        "xv = MySplit(xv/MatMul)\nxv/MatMul = MatMul(v, u)");
+  CHECK(Compare(R"(user = Neg(xv:1)
+                   user_v = Neg(xv)
+                   user_w = Neg(x)
+                   xv = MySplit(xv/MatMul)
+                   xv/MatMul = MatMul(v, u))") == "");
 }
 TEST_CASE_FIXTURE(Fixture, "a result that uses the root") {
   const auto neg = Match<ops::Neg>(x);
@@ -300,11 +299,12 @@ TEST_CASE_FIXTURE(Fixture, "a result that uses the root") {
       MakeRules(Rule("norm", neg)
                     .ReplaceBy(norm)
                     .AlsoReplace(Match<ops::Square>(neg), norm[1]));
-  Add("neg", "Neg", {"x"});
-  Add("square", "Square", {"neg"});
-  Add("user", "Rsqrt", {"square"});
+  Add(R"(neg = Neg(x)
+         square = Square(neg)
+         user = Rsqrt(square))");
   CHECK(Run(rules) == "1");
-  CHECK(Text() == "neg = MyNorm(x)\nuser = Rsqrt(neg:1)");
+  CHECK(Compare(R"(neg = MyNorm(x)
+                   user = Rsqrt(neg:1))") == "");
 }
 TEST_CASE_FIXTURE(SiblingsFixture, "control inputs of a result") {
   SUBCASE("from the root") {
@@ -333,9 +333,9 @@ TEST_CASE_FIXTURE(SiblingsFixture, "many candidates that do not fit") {
                             })
                     .ReplaceBy(split)
                     .AlsoReplace(Match<ops::MatMul>(x, w), split[1]));
-  Add("square", "Square", {"x"});
+  Add("square = Square(x)");
   for (int i = 0; i < 100; ++i)
-    Add("m" + std::to_string(i), "MatMul", {"x", "w"});
+    Add("m" + std::to_string(i) + " = MatMul(x, w)");
   CHECK(Run(none) == "0");
   CHECK(num_calls == 64);
 }
@@ -348,14 +348,15 @@ TEST_CASE_FIXTURE(SiblingsFixture, "a node further away from the operand") {
   const Rules join = MakeRules(Rule("join", Match<ops::MatMul>(x, v))
                                    .ReplaceBy(split)
                                    .AlsoReplace(other, split[1]));
-  Add("bias", "BiasAdd", {"xw", "u"});
-  Add("relu", "Relu", {"bias"});
-  Add("user", "Neg", {"relu"});
+  Add(R"(bias = BiasAdd(xw, u)
+         relu = Relu(bias)
+         user = Neg(relu))");
   CHECK((*this)["user_w"].SetInput(0, (*this)["x"]).ok());
   CHECK(Run(join) == "1");
-  CHECK(Text() ==
-        "user = Neg(xv:1)\nuser_v = Neg(xv)\nuser_w = Neg(x)\n"
-        "xv = MySplit(x)");
+  CHECK(Compare(R"(user = Neg(xv:1)
+                   user_v = Neg(xv)
+                   user_w = Neg(x)
+                   xv = MySplit(x))") == "");
 }
 TEST_CASE_FIXTURE(SiblingsFixture, "a result that is not connected") {
   const Rules wrong = MakeRules(Rule("wrong", Match<ops::MatMul>(x, Any()))

@@ -6,6 +6,7 @@
 #include <tfplug/graph_pass.h>
 #include <tfplug/patterns/rules.h>
 #include <tfplug/testing.h>
+#include <tfplug/testing/graph_text.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -58,34 +59,27 @@ class RulesFixture {
     DefineOp("Relu", {"T: type"});
   }
 
-  // Inputs are "name", "name:1", or "^name" for a control edge, as in a
-  // NodeDef.
-  Node Add(const std::string& name, const std::string& op,
-           const std::vector<std::string>& inputs = {}) {
-    const Node node = graph.AddNode(name, op).value();
-    node.SetDevice(device);
-    node.SetAttr("T", DataType::kFloat);
-    for (std::string input : inputs) {
-      if (input[0] == '^') {
-        REQUIRE(node.AddControl(graph.FindNode(input.substr(1))).ok());
-        continue;
-      }
-      const size_t colon = input.find(':');
-      const int port =
-          colon == input.npos ? 0 : std::atoi(input.c_str() + colon + 1);
-      const Node from = graph.FindNode(input.substr(0, colon));
-      REQUIRE_MESSAGE(from, input);
-      REQUIRE(node.AddInput({from, port}).ok());
+  // Adds nodes, which are written as in testing/graph_text.h, on the device and
+  // with an attribute T. Returns the last one.
+  Node Add(const std::string& text) {
+    testing::TF_GrapplerItem item;
+    testing::GraphTextOptions options = Options();
+    options.item = &item;
+    const absl::StatusOr<Node> last = testing::AddNodes(graph, text, options);
+    REQUIRE_MESSAGE(last.ok(), last.status().ToString());
+    for (const auto& [node, outputs] : item.outputs) {
+      context().properties().SetOutputs(
+          node, {{static_cast<DataType>(outputs[0].dtype), outputs[0].shape}});
     }
-    return node;
+    return *last;
+  }
+  // Returns how the graph differs from a text; see testing/graph_text.h.
+  std::string Compare(const std::string& text) const {
+    return testing::CompareGraph(graph, text, Options());
   }
   Node AddConst(const std::string& name, const Constant& value) {
-    const Node node = Add(name, "Const");
-    node.RemoveAttr("T");
-    node.SetAttr("dtype", value.dtype());
-    std::string tensor;
-    internal::AppendField(tensor, 8, value.Serialize());
-    node.SetRawAttr("value", tensor);
+    const Node node = Add(name + " = Const() {!T}");
+    value.Write(node);
     return node;
   }
   Node operator[](const std::string& name) { return graph.FindNode(name); }
@@ -143,33 +137,15 @@ class RulesFixture {
   std::string Explain(const Rules& rules, const std::string& node) {
     return rules.Explain((*this)[node], context());
   }
-
-  // Returns "name = Op(inputs)" for each node with inputs, sorted by name.
-  std::string Text() {
-    std::vector<std::string> lines;
-    for (const Node node : graph.nodes()) {
-      std::vector<std::string> inputs;
-      for (int i = 0; i < node.num_inputs(); ++i) {
-        const Output input = node.input(i);
-        const std::string port =
-            input.port == 0 ? "" : absl::StrCat(":", input.port);
-        inputs.push_back(absl::StrCat(input.node.name(), port));
-      }
-      for (int i = 0; i < node.num_controls(); ++i) {
-        inputs.push_back(absl::StrCat("^", node.control(i).name()));
-      }
-      if (inputs.empty()) continue;
-      lines.push_back(absl::StrCat(node.name(), " = ", node.op(), "(",
-                                   absl::StrJoin(inputs, ", "), ")"));
-    }
-    std::sort(lines.begin(), lines.end());
-    return absl::StrJoin(lines, "\n");
-  }
+  std::string Print() const { return testing::PrintGraph(graph, Options()); }
 
   Graph graph;
   std::string device = "/job:localhost/replica:0/task:0/device:SIM:0";
 
  private:
+  testing::GraphTextOptions Options() const {
+    return {device, "T=float", nullptr};
+  }
   static std::string ArgDef(const std::string& spec) {
     const size_t colon = spec.find(':'), star = spec.find('*');
     std::string arg;
@@ -236,8 +212,7 @@ struct NewOpsFixture : RulesFixture {
     DefineOp("MatMul", {"T: type"}, {"a: T", "b: T"});
     DefineOp("ConcatV2", {"N: int", "T: type", "Tidx: type"},
              {"values: N * T", "axis: Tidx"});
-    Add("x", "Placeholder");
-    Add("y", "Placeholder");
+    Add("x, y = Placeholder()");
   }
   const Pattern x = Any("x");
 };
