@@ -21,13 +21,10 @@
 #include "minimal_device.h"
 #include "tfplug/primitives/reference_backend.h"
 #include "tfplug/testing/backend_conformance.h"
-#include "tfplug/testing/internal/random_views.h"
 
 // The generator of kernels, with the system's C++ compiler as the device's.
-namespace compiled_test {
+namespace tfplug::compiled_test {
 namespace {
-
-using tfplug::DataType;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -42,34 +39,31 @@ struct Folder {
     REQUIRE(mkdtemp(&path[0]) != nullptr);
   }
   Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
   ~Folder() { std::filesystem::remove_all(path); }
 
   std::string path;
 };
 
-struct CppProgram : tfplug::Program {
+struct CppProgram : Program {
   ~CppProgram() override { dlclose(library); }
 
   void* library = nullptr;
   void (*function)(const unsigned*, void**) = nullptr;
 };
 
-class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
+class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
  public:
   CppBackend(bool is_cpu, std::vector<DataType> types, const char* name = "")
       : types_(std::move(types)) {
-    tfplug::Target target;
+    Target target;
     target.name = name;
-    target.dialect = tfplug::Dialect::kCpp;
+    target.dialect = Dialect::kCpp;
     target.is_cpu = is_cpu;
     target.group_size = 64;
     programs_.SetTarget(target);
   }
 
-  tfplug::ProgramCache& Programs(minimal::Stream&) override {
-    return programs_;
-  }
+  ProgramCache& Programs(minimal::Stream&) override { return programs_; }
 
   absl::StatusOr<std::string> Compile(minimal::Stream&,
                                       const std::string& source) override {
@@ -104,9 +98,8 @@ class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
     return program;
   }
 
-  absl::Status Launch(minimal::Stream&, CppProgram& program,
-                      const tfplug::Grid& grid,
-                      const tfplug::KernelArguments& arguments) override {
+  absl::Status Launch(minimal::Stream&, CppProgram& program, const Grid& grid,
+                      const KernelArguments& arguments) override {
     ++launches;
     std::vector<void*> list;
     for (void* const& pointer : arguments.pointers) {
@@ -130,12 +123,12 @@ class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
 
  private:
   const std::vector<DataType> types_;
-  tfplug::ProgramCache programs_;
+  ProgramCache programs_;
 };
 
 absl::Status Check(CppBackend& backend, double seconds) {
-  tfplug::Fixture<minimal::Platform> fixture;
-  tfplug::testing::BackendConformanceOptions options;
+  Fixture<minimal::Platform> fixture;
+  testing::BackendConformanceOptions options;
   options.seconds = seconds;  // if 0, each subject once
   return CheckBackend(backend, fixture.device(), options);
 }
@@ -163,16 +156,15 @@ TEST_CASE("generated kernels conform") {
 absl::Status AddOne(CppBackend& backend, std::vector<float>& x,
                     bool is_flat = false) {
   minimal::Stream stream;
-  tfplug::HostScratch scratch;
-  const auto expression =
-      tfplug::MakeExpression({DataType::kFloat}, {DataType::kFloat},
-                             [](tfplug::Value value) { return value + 1; });
-  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  HostScratch scratch;
+  const auto expression = MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                                         [](Value value) { return value + 1; });
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
   const auto size = static_cast<int64_t>(x.size());
   if (is_flat) {
     return launcher.MapFlat(*expression, {size, 0, {x.data(), x.data()}});
   }
-  const auto view = tfplug::Operand::Dense(x.data(), DataType::kFloat, {size});
+  const auto view = Operand::Dense(x.data(), DataType::kFloat, {size});
   return launcher.Map(*expression, {view}, {view});
 }
 
@@ -194,15 +186,14 @@ void ForEachLayout(Check check) {
   // Small numbers, whose sums and products are exact.
   float number = 0;
   const auto next = [&] { return number = number < 60 ? number + 1 : 0; };
-  for (const tfplug::testing::Dims& dims :
-       std::vector<tfplug::testing::Dims>{{3, 4}, {2, 4}, {5, 3}}) {
+  for (const testing::Dims& dims :
+       std::vector<testing::Dims>{{3, 4}, {2, 4}, {5, 3}}) {
     for (const int64_t pitch : {4, 6, 9}) {
       for (const int index_dim : {0, 1}) {
         for (int run = 0; run < 3; ++run) {
           std::vector<float> a(60), y(60);
           for (float& x : a) x = next();
-          tfplug::Operand view_a, view_y,
-              index = tfplug::Operand::Index(100 * run);
+          Operand view_a, view_y, index = Operand::Index(100 * run);
           view_a.data = a.data();
           view_y.data = y.data();
           for (int d = 0; d < 2; ++d) {
@@ -211,8 +202,7 @@ void ForEachLayout(Check check) {
             view_y.AddDim(size, d == 0 ? 1 : 20 - pitch);
             index.AddDim(size, d == index_dim ? 1 : 0);
           }
-          tfplug::Operand scalar =
-              tfplug::ir::ScalarOf(DataType::kFloat, next(), view_a);
+          Operand scalar = ir::ScalarOf(DataType::kFloat, next(), view_a);
           CAPTURE(dims[0]);
           CAPTURE(pitch);
           CAPTURE(index_dim);
@@ -222,10 +212,10 @@ void ForEachLayout(Check check) {
     }
   }
 }
-float& At(const tfplug::Operand& view, const tfplug::testing::Dims& index) {
-  return static_cast<float*>(view.data)[tfplug::testing::OffsetOf(view, index)];
+float& At(const Operand& view, const testing::Dims& index) {
+  return static_cast<float*>(view.data)[testing::OffsetOf(view, index)];
 }
-double RealOf(const tfplug::Operand& scalar) {
+double RealOf(const Operand& scalar) {
   double real;
   std::memcpy(&real, &scalar.scalar, sizeof(real));
   return real;
@@ -234,31 +224,28 @@ double RealOf(const tfplug::Operand& scalar) {
 TEST_CASE("a repeated launch has its own addresses and scalars") {
   CppBackend backend(true, {});
   minimal::Stream stream;
-  tfplug::HostScratch scratch;
-  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
-  const auto expression = tfplug::MakeExpression(
-      {DataType::kFloat, DataType::kInt64, DataType::kFloat},
-      {DataType::kFloat},
-      [](tfplug::Value a, tfplug::Value index, tfplug::Value b) {
-        return a * b + Cast(index, DataType::kFloat);
-      });
-  const auto expected =
-      [](const tfplug::Operand& a, const tfplug::Operand& index,
-         const tfplug::Operand& b, const tfplug::testing::Dims& at) {
-        return At(a, at) * RealOf(b) + static_cast<double>(index.scalar) +
-               static_cast<double>(tfplug::testing::OffsetOf(index, at));
-      };
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression =
+      MakeExpression({DataType::kFloat, DataType::kInt64, DataType::kFloat},
+                     {DataType::kFloat}, [](Value a, Value index, Value b) {
+                       return a * b + Cast(index, DataType::kFloat);
+                     });
+  const auto expected = [](const Operand& a, const Operand& index,
+                           const Operand& b, const testing::Dims& at) {
+    return At(a, at) * RealOf(b) + static_cast<double>(index.scalar) +
+           static_cast<double>(testing::OffsetOf(index, at));
+  };
   ForEachLayout([&](auto& a, auto& index, auto& b, auto& y) {
     REQUIRE(launcher.Map(*expression, {a, index, b}, {y}) == absl::OkStatus());
-    tfplug::testing::ForEachIndex({a.dim(0), a.dim(1)}, [&](const auto& at) {
+    testing::ForEachIndex({a.dim(0), a.dim(1)}, [&](const auto& at) {
       CHECK(At(y, at) == expected(a, index, b, at));
     });
   });
-  tfplug::compiled_internal::PlanCache& plans =
-      backend.Programs(stream).plans();
+  compiled_internal::PlanCache& plans = backend.Programs(stream).plans();
   CHECK(plans.size() == 18);
 
-  tfplug::Reduction sum;
+  Reduction sum;
   sum.map = *expression;
   ForEachLayout([&](auto& a, auto& index, auto& b, auto& y) {
     y.rank = 1;
@@ -279,15 +266,14 @@ TEST_CASE("a repeated launch has its own addresses and scalars") {
 template <class B>
 void CheckFlat(B& backend) {
   minimal::Stream stream;
-  tfplug::HostScratch scratch;
-  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
-  using tfplug::Value;
-  const auto scale_and_compare = tfplug::MakeExpression(
-      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat, DataType::kBool},
-      [](Value a, Value b) {
-        return std::vector<Value>{a * b, a > b};
-      });
-  const auto sum = tfplug::MakeExpression(
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto scale_and_compare =
+      MakeExpression({DataType::kFloat, DataType::kFloat},
+                     {DataType::kFloat, DataType::kBool}, [](Value a, Value b) {
+                       return std::vector<Value>{a * b, a > b};
+                     });
+  const auto sum = MakeExpression(
       {DataType::kFloat, DataType::kFloat, DataType::kFloat},
       {DataType::kFloat}, [](Value a, Value b, Value c) { return a + b + c; });
   REQUIRE(scale_and_compare.ok());
@@ -327,13 +313,13 @@ void CheckFlat(B& backend) {
   }
   std::vector<float> x(4);
   CHECK(launcher.MapFlat(*sum, {4, 0, {x.data(), x.data()}}) ==
-        tfplug::primitives::WrongOperands());
+        primitives::WrongOperands());
   CHECK(launcher.MapFlat(*sum, {0, 0, {x.data()}}) ==
-        tfplug::primitives::WrongOperands());
+        primitives::WrongOperands());
 }
 
 TEST_CASE("arrays are mapped without a description of their dimensions") {
-  tfplug::ReferenceBackend<minimal::Stream> reference;
+  ReferenceBackend<minimal::Stream> reference;
   CheckFlat(reference);
   CppBackend backend(true, {});
   CheckFlat(backend);
@@ -344,21 +330,21 @@ TEST_CASE("arrays are mapped without a description of their dimensions") {
 TEST_CASE("a repeated product has its own addresses and scalars") {
   CppBackend backend(true, {});
   minimal::Stream stream;
-  tfplug::HostScratch scratch;
-  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
-  const auto expression = tfplug::MakeExpression(
-      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat},
-      [](tfplug::Value product, tfplug::Value b) { return product * b; });
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression =
+      MakeExpression({DataType::kFloat, DataType::kFloat}, {DataType::kFloat},
+                     [](Value product, Value b) { return product * b; });
   const auto multiply = [&](auto number, int64_t m, int64_t depth, bool maps) {
     using T = decltype(number);
     std::vector<T> a(static_cast<size_t>(m * depth)), b(a), c(size_t(m * m));
     std::fill(a.begin(), a.end(), number);
     std::fill(b.begin(), b.end(), T(2));
-    const DataType type = tfplug::kDataTypeOf<T>;
-    const auto x = tfplug::Operand::Dense(a.data(), type, {m, depth});
-    const auto y = tfplug::Operand::Dense(b.data(), type, {depth, m});
-    const auto z = tfplug::Operand::Dense(c.data(), type, {m, m});
-    const auto scale = tfplug::ir::ScalarOf(type, 1.5, z);
+    const DataType type = kDataTypeOf<T>;
+    const auto x = Operand::Dense(a.data(), type, {m, depth});
+    const auto y = Operand::Dense(b.data(), type, {depth, m});
+    const auto z = Operand::Dense(c.data(), type, {m, m});
+    const auto scale = ir::ScalarOf(type, 1.5, z);
     REQUIRE((maps ? launcher.MatMulMap(x, y, *expression,
                                        absl::MakeConstSpan(&scale, 1),
                                        absl::MakeConstSpan(&z, 1))
@@ -366,8 +352,7 @@ TEST_CASE("a repeated product has its own addresses and scalars") {
     const T want = T(2) * number * T(depth) * (maps ? T(1.5) : T(1));
     CHECK(std::count(c.begin(), c.end(), want) == m * m);
   };
-  tfplug::compiled_internal::PlanCache& plans =
-      backend.Programs(stream).plans();
+  compiled_internal::PlanCache& plans = backend.Programs(stream).plans();
   for (const size_t count : {5, 5}) {
     for (const float number : {1.0f, 3.0f}) {
       multiply(number, 3, 2, false);
@@ -381,11 +366,11 @@ TEST_CASE("a repeated product has its own addresses and scalars") {
 }
 
 TEST_CASE("SetArguments: handles and offsets, then the parameters") {
-  tfplug::AddressSpace<int> addresses;
+  AddressSpace<int> addresses;
   char* const first = static_cast<char*>(addresses.Insert(7, 100).value());
   void* pointers[] = {first + 40, nullptr, first};
   int64_t parameters[] = {-1, -1, -1, 55};
-  tfplug::KernelArguments arguments;
+  KernelArguments arguments;
   arguments.pointers = pointers;
   arguments.parameters = parameters;
   arguments.parameters_size = sizeof(parameters);
@@ -402,7 +387,7 @@ TEST_CASE("SetArguments: handles and offsets, then the parameters") {
     handles.push_back(*static_cast<const int*>(value));
     return absl::OkStatus();
   };
-  CHECK(tfplug::SetArguments(arguments, addresses, set) == absl::OkStatus());
+  CHECK(SetArguments(arguments, addresses, set) == absl::OkStatus());
   CHECK(handles == std::vector<int>{7, 0, 7});
   CHECK(parameters[0] == 40);
   CHECK(parameters[1] == 0);
@@ -410,13 +395,12 @@ TEST_CASE("SetArguments: handles and offsets, then the parameters") {
   int elsewhere = 0;
   pointers[1] = &elsewhere;
   handles.clear();
-  CHECK(
-      absl::IsInvalidArgument(tfplug::SetArguments(arguments, addresses, set)));
+  CHECK(absl::IsInvalidArgument(SetArguments(arguments, addresses, set)));
   const auto fail = [](uint32_t, size_t, const void*) {
     return absl::InternalError("failed");
   };
   pointers[1] = nullptr;
-  CHECK(tfplug::SetArguments(arguments, addresses, fail) ==
+  CHECK(SetArguments(arguments, addresses, fail) ==
         absl::InternalError("failed"));
 }
 
@@ -446,7 +430,7 @@ TEST_CASE("threads launch, and more layouts than are kept") {
   }
   CHECK(backend.compilations == 1);
   CHECK(backend.Programs(stream).plans().size() ==
-        2 * tfplug::compiled_internal::PlanCache::kMost);
+        2 * compiled_internal::PlanCache::kMost);
 }
 
 TEST_CASE("a source that does not compile is kept for the report") {
@@ -512,4 +496,4 @@ TEST_CASE("programs are kept on disk, for devices of the same name") {
 }
 
 }  // namespace
-}  // namespace compiled_test
+}  // namespace tfplug::compiled_test

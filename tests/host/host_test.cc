@@ -9,39 +9,24 @@
 
 #include "fixture.h"
 #include "minimal_device.h"
+#include "primitives/random_arrays.h"
 #include "tfplug/host/host_backend.h"
 #include "tfplug/ir/value.h"
 #include "tfplug/testing/internal/map_cases.h"
 #include "tfplug/testing/internal/primitive_run.h"
-#include "tfplug/testing/internal/random_views.h"
 
 // The results of reference.h decide.
-namespace host_test {
+namespace tfplug::host_test {
 namespace {
-
-using tfplug::DataType;
-using tfplug::MakeExpression;
-using tfplug::Operand;
-using tfplug::ReduceKind;
-using tfplug::Value;
-using tfplug::testing::Array;
-using tfplug::testing::Below;
-using tfplug::testing::Dims;
-using tfplug::testing::ForEachIndex;
-using tfplug::testing::Random;
 
 struct Stream {};
 
 struct Host {
-  tfplug::HostBackend<Stream> backend;
+  HostBackend<Stream> backend;
   Stream stream;
-  tfplug::HostScratch scratch;
-  tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
 };
-
-#define ALL_TYPES                                                      \
-  float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, \
-      uint32_t, uint64_t, tfplug::Half, tfplug::BFloat16
 
 template <class T>
 T Any(Random& random) {
@@ -64,7 +49,7 @@ struct Twins {
 
 // Larger than those of RandomDims: they take several tiles.
 Dims SomeDims(Random& random) {
-  Dims dims = tfplug::testing::RandomDims(random, 5);
+  Dims dims = testing::RandomDims(random, 5);
   if (Below(random, 2) == 0) {
     dims = {1 + Below(random, 70), 1 + Below(random, 70)};
   }
@@ -73,8 +58,8 @@ Dims SomeDims(Random& random) {
 }
 
 TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
-  constexpr DataType kType = tfplug::DataTypeOf<T>();
-  const tfplug::Expression expressions[] = {
+  constexpr DataType kType = DataTypeOf<T>();
+  const Expression expressions[] = {
       *MakeExpression({kType, kType, DataType::kInt64}, {kType},
                       [](Value x, Value y, Value) { return x + y; }),
       *MakeExpression({kType, kType, DataType::kInt64}, {kType},
@@ -95,10 +80,10 @@ TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
           }),
   };
   Random random(5);
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   Host host;
   for (int run = 0; run < 200; ++run) {
-    const tfplug::Expression& expression = expressions[run % 4];
+    const Expression& expression = expressions[run % 4];
     const Dims dims = SomeDims(random);
     Array<T> x(random, dims, true), y(random, dims, true);
     x.Fill([&] { return Any<T>(random); });
@@ -109,13 +94,13 @@ TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
     }
     Operand second = y.view();
     if (Below(random, 3) == 0) {
-      second = Operand::Scalar(kType, tfplug::ConstantBits(kType, 3, 3));
+      second = Operand::Scalar(kType, ConstantBits(kType, 3, 3));
       for (int64_t size : dims) second.AddDim(size, 0);
     }
     Twins<T> a(random, dims), b(random, dims);
     Twins<bool> less(random, dims);
     Twins<float> sum(random, dims);
-    const auto run_on = [&](tfplug::Launcher& launcher, Array<T>& first,
+    const auto run_on = [&](Launcher& launcher, Array<T>& first,
                             Array<bool>& flag, Array<float>& number,
                             Array<T>& last) {
       std::vector<Operand> in = {x.view(), second, index};
@@ -142,7 +127,7 @@ TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
 // shorter rows than the others.
 TEST_CASE("a transposed matrix and a value for each of its rows") {
   constexpr DataType kType = DataType::kUint64;
-  const tfplug::Expression subtract = *MakeExpression(
+  const Expression subtract = *MakeExpression(
       {kType, kType}, {kType}, [](Value x, Value y) { return x - y; });
   constexpr int64_t kRows = 5;
   for (const int64_t columns : {31, 32, 33, 70}) {
@@ -156,8 +141,8 @@ TEST_CASE("a transposed matrix and a value for each of its rows") {
     matrix.stride(1) = kRows;
     Operand column = Operand::Dense(y.data(), kType, {kRows});
     column.AddDim(columns, 0);
-    tfplug::HostMap(subtract, {matrix, column},
-                    {Operand::Dense(out.data(), kType, {kRows, columns})});
+    HostMap(subtract, {matrix, column},
+            {Operand::Dense(out.data(), kType, {kRows, columns})});
     for (int64_t row = 0; row < kRows; ++row) {
       for (int64_t i = 0; i < columns; ++i) {
         CHECK(out[static_cast<size_t>(row * columns + i)] ==
@@ -169,28 +154,25 @@ TEST_CASE("a transposed matrix and a value for each of its rows") {
 }
 
 TEST_CASE("Map of several operations, which use each other's results") {
-  using tfplug::testing::CaseMaker;
-  tfplug::Fixture<minimal::Platform> fixture;
-  tfplug::HostBackend<minimal::Stream> backend;
+  using testing::CaseMaker;
+  Fixture<minimal::Platform> fixture;
+  HostBackend<minimal::Stream> backend;
   auto& stream = *static_cast<minimal::Stream*>(
       static_cast<void*>(fixture.device().compute().handle()));
-  tfplug::testing::PrimitiveRun run(
+  testing::PrimitiveRun run(
       fixture.device(),
-      [&](tfplug::Scratch& scratch) {
-        return MakeLauncher(backend, stream, scratch);
-      },
+      [&](Scratch& scratch) { return MakeLauncher(backend, stream, scratch); },
       /*has_denormals=*/true);
-  const tfplug::testing::Types types = {
+  const testing::Types types = {
       DataType::kFloat, DataType::kDouble, DataType::kHalf,  DataType::kInt32,
       DataType::kInt64, DataType::kInt8,   DataType::kUint32};
   for (const DataType type : types) {
-    if (tfplug::ComputeType(type) != type) continue;
+    if (ComputeType(type) != type) continue;
     for (unsigned seed = 0; seed < 40; ++seed) {
       Random random(seed);
-      CaseMaker maker(
-          random,
-          seed % 20 == 0 ? tfplug::testing::kLarge : tfplug::testing::kRandom,
-          /*has_denormals=*/true, types);
+      CaseMaker maker(random,
+                      seed % 20 == 0 ? testing::kLarge : testing::kRandom,
+                      /*has_denormals=*/true, types);
       CAPTURE(seed);
       CHECK(run.Check(MakeProgramCase(maker, type)) == "");
     }
@@ -231,27 +213,27 @@ TEST_CASE("Map changes its inputs in place") {
 }
 
 TEST_CASE("Elements of an axis") {
-  tfplug::ExpressionBuilder builder;
+  ExpressionBuilder builder;
   const Value index = builder.Input(DataType::kInt32);
   const int table = builder.AxisInput(DataType::kBfloat16);
   builder.Output(builder.Element(table, Cast(index, DataType::kInt64)),
                  DataType::kBfloat16);
   const auto gather = std::move(builder).Build();
   Random random(9);
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   Host host;
   for (int run = 0; run < 100; ++run) {
     const Dims dims = {1 + Below(random, 40), 1 + Below(random, 40)};
     const int64_t size = 1 + Below(random, 9);
     Array<int32_t> indices(random, dims, true);
     indices.Fill([&] { return static_cast<int32_t>(Below(random, 14) - 2); });
-    Array<tfplug::BFloat16> elements(random, {dims[0], dims[1], size}, true);
-    elements.Fill([&] { return Any<tfplug::BFloat16>(random); });
+    Array<BFloat16> elements(random, {dims[0], dims[1], size}, true);
+    elements.Fill([&] { return Any<BFloat16>(random); });
     Operand axis = elements.view();
     axis.rank = 2;
     axis.axis_size = size;
     axis.axis_stride = elements.view().stride(2);
-    Twins<tfplug::BFloat16> out(random, dims);
+    Twins<BFloat16> out(random, dims);
     REQUIRE(reference.launcher
                 .Map(*gather, {indices.view(), axis}, {out.first.view()})
                 .ok());
@@ -265,19 +247,19 @@ TEST_CASE("Elements of an axis") {
 }
 
 TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
-  constexpr DataType kType = tfplug::DataTypeOf<T>();
-  const DataType computed = tfplug::ComputeType(kType);
+  constexpr DataType kType = DataTypeOf<T>();
+  const DataType computed = ComputeType(kType);
   Random random(6);
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   Host host;
   for (int run = 0; run < 240; ++run) {
-    tfplug::Reduction reduction;
+    Reduction reduction;
     reduction.kind = static_cast<ReduceKind>(run % 4);
     const bool is_product = reduction.kind == ReduceKind::kProduct;
     const bool is_plain = Below(random, 2) == 0;
     const auto map = [&](Value x, Value y) { return is_plain ? x : Max(x, y); };
     reduction.map = is_plain && kType == computed
-                        ? *tfplug::CastExpression(kType, computed)
+                        ? *CastExpression(kType, computed)
                         : *MakeExpression({kType, kType}, {computed}, map);
     reduction.finish = *MakeExpression(
         {computed, kType}, {kType, computed}, [](Value total, Value extra) {
@@ -302,7 +284,7 @@ TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
     for (size_t d = kept_dims.size(); d < dims.size(); ++d) {
       extra_view.AddDim(dims[d], 0);
     }
-    using C = tfplug::ir::Computed<T>;
+    using C = ir::Computed<T>;
     Twins<T> a(random, kept_dims);
     Twins<C> b(random, kept_dims);
     std::vector<Operand> in = {x.view(), y.view(), extra_view};
@@ -325,8 +307,8 @@ TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
 
 TEST_CASE("sums of floats are accurate") {
   constexpr DataType kFloat = DataType::kFloat;
-  tfplug::Reduction sum;
-  sum.map = *tfplug::CastExpression(kFloat, kFloat);
+  Reduction sum;
+  sum.map = *CastExpression(kFloat, kFloat);
   sum.finish = sum.map;
   Host host;
   std::vector<float> x(1 << 20, 0.1f);
@@ -349,9 +331,9 @@ TEST_CASE("sums of floats are accurate") {
 
 TEST_CASE("Reduce of no elements, and maxima with NaN") {
   constexpr DataType kFloat = DataType::kFloat;
-  tfplug::Reduction max;
+  Reduction max;
   max.kind = ReduceKind::kMax;
-  max.map = *tfplug::CastExpression(kFloat, kFloat);
+  max.map = *CastExpression(kFloat, kFloat);
   max.finish = max.map;
   Host host;
   std::vector<float> x(300, 1), y(3, 0);
@@ -371,4 +353,4 @@ TEST_CASE("Reduce of no elements, and maxima with NaN") {
 }
 
 }  // namespace
-}  // namespace host_test
+}  // namespace tfplug::host_test

@@ -22,7 +22,7 @@ using Platform = minimal::PlatformOf<queue::Device>;
 
 bool throws = false;
 
-// Throws, if the test says so.
+// Throws if the test has set `throws`.
 absl::Status MayThrow() {
 #if defined(__cpp_exceptions)
   if (throws) throw std::runtime_error("it threw");

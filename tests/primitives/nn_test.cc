@@ -8,27 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "primitives/random_arrays.h"
 #include "tfplug/primitives/epilogue.h"
-#include "tfplug/testing/internal/random_views.h"
 
 // The composed primitives for neural networks against sums over all elements.
-namespace nn_test {
+namespace tfplug::nn_test {
 namespace {
-
-using tfplug::BatchNormalization;
-using tfplug::Convolution;
-using tfplug::DataType;
-using tfplug::Operand;
-using tfplug::Pooling;
-using tfplug::PoolKind;
-using tfplug::Value;
-using tfplug::Window;
-using tfplug::Windows;
-using tfplug::testing::Array;
-using tfplug::testing::Below;
-using tfplug::testing::Dims;
-using tfplug::testing::ForEachIndex;
-using tfplug::testing::Random;
 
 constexpr DataType kFloat = DataType::kFloat;
 
@@ -109,8 +94,8 @@ auto Integers(Random& random) {
 template <class T>
 void TestConvolution(Random& random, const Convolution& conv, int64_t batch,
                      int64_t depth, int64_t outputs, int64_t max_bytes) {
-  tfplug::testing::Reference reference;
-  tfplug::Launcher& launcher = reference.launcher;
+  testing::Reference reference;
+  Launcher& launcher = reference.launcher;
   const Windows& windows = conv.windows;
   const int64_t channels = depth * conv.groups,
                 per_group = outputs / conv.groups;
@@ -143,20 +128,20 @@ void TestConvolution(Random& random, const Convolution& conv, int64_t batch,
       }
     }
   });
-  REQUIRE(tfplug::primitives_internal::ComposeConv(launcher, conv, image.view(),
-                                                   filter.view(), output.view(),
-                                                   max_bytes)
+  REQUIRE(primitives_internal::ComposeConv(launcher, conv, image.view(),
+                                           filter.view(), output.view(),
+                                           max_bytes)
               .ok());
   ForEachIndex(output_dims, [&](const Dims& at) {
     CHECK(static_cast<float>(output.at(at)) == y_sum.at(at));
   });
-  REQUIRE(tfplug::primitives_internal::ComposeConvInputGradient(
+  REQUIRE(primitives_internal::ComposeConvInputGradient(
               launcher, conv, filter.view(), dy.view(), dx.view(), max_bytes)
               .ok());
   ForEachIndex(image_dims, [&](const Dims& at) {
     CHECK(static_cast<float>(dx.at(at)) == dx_sum.at(at));
   });
-  REQUIRE(tfplug::primitives_internal::ComposeConvFilterGradient(
+  REQUIRE(primitives_internal::ComposeConvFilterGradient(
               launcher, conv, image.view(), dy.view(), df.view(), max_bytes)
               .ok());
   ForEachIndex(filter_dims, [&](const Dims& at) {
@@ -164,7 +149,7 @@ void TestConvolution(Random& random, const Convolution& conv, int64_t batch,
   });
 }
 
-TEST_CASE_TEMPLATE("Conv and its gradients", T, float, double, tfplug::Half) {
+TEST_CASE_TEMPLATE("Conv and its gradients", T, float, double, Half) {
   Random random(1);
   for (int run = 0; run < 60; ++run) {
     Convolution conv;
@@ -183,10 +168,9 @@ TEST_CASE_TEMPLATE("Conv and its gradients", T, float, double, tfplug::Half) {
 }
 
 TEST_CASE("Products with an epilogue") {
-  using tfplug::ActivationKind;
   Random random(6);
   for (int run = 0; run < 56; ++run) {
-    tfplug::testing::Reference reference;
+    testing::Reference reference;
     const int64_t rows = 1 + Below(random, 4), columns = 1 + Below(random, 5);
     Array<float> a(random, {rows, 3}), b(random, {3, columns}),
         c(random, {rows, columns});
@@ -199,13 +183,13 @@ TEST_CASE("Products with an epilogue") {
     const Operand shifts = Operand::Dense(shift.data(), kFloat, {columns});
     const auto activation = static_cast<ActivationKind>(run % 7);
     const bool has_scale = run % 2 == 0, has_shift = run % 4 < 2;
-    const tfplug::Expression expression =
-        *tfplug::MakeEpilogue(kFloat, has_scale ? kFloat : DataType(0),
-                              has_shift ? kFloat : DataType(0), activation,
-                              /*alpha=*/0.25);
+    const Expression expression =
+        *MakeEpilogue(kFloat, has_scale ? kFloat : DataType(0),
+                      has_shift ? kFloat : DataType(0), activation,
+                      /*alpha=*/0.25);
     std::vector<Operand> inputs;
-    if (has_scale) inputs.push_back(tfplug::RepeatVector(scales, c.view()));
-    if (has_shift) inputs.push_back(tfplug::RepeatVector(shifts, c.view()));
+    if (has_scale) inputs.push_back(RepeatVector(scales, c.view()));
+    if (has_shift) inputs.push_back(RepeatVector(shifts, c.view()));
     const auto want = [&](int64_t i, int64_t j) {
       float sum = 0;
       for (int64_t k = 0; k < 3; ++k) sum += a.at({i, k}) * b.at({k, j});
@@ -234,12 +218,12 @@ TEST_CASE("Products with an epilogue") {
         CHECK(c.at(at) == doctest::Approx(want(at[0], at[1])));
       });
     };
-    tfplug::Launcher& launcher = reference.launcher;
+    Launcher& launcher = reference.launcher;
     REQUIRE(
         launcher.MatMulMap(a.view(), b.view(), expression, inputs, {c.view()})
             .ok());
     check();
-    const auto found = tfplug::FindEpilogue(expression, inputs);
+    const auto found = FindEpilogue(expression, inputs);
     REQUIRE(found.has_value());
     CHECK(found->activation == activation);
     if (activation == ActivationKind::kLeakyRelu) CHECK(found->alpha == 0.25);
@@ -253,9 +237,7 @@ TEST_CASE("Products with an epilogue") {
     }
     // The same as a convolution of one-dimensional images.
     c.Fill([] { return 0.0f; });
-    const auto image = [](Operand view) {
-      return tfplug::ir::WithDim(view, 0, 1);
-    };
+    const auto image = [](Operand view) { return ir::WithDim(view, 0, 1); };
     const Convolution conv{{{rows, rows, 1, 1, 1, 0, 0}}, 1};
     for (Operand& input : inputs) input = image(input);
     REQUIRE(launcher
@@ -274,12 +256,12 @@ TEST_CASE("An expression that is no epilogue") {
   const auto is_found = [](DataType input, DataType output, auto f,
                            const Operand& operand) {
     const auto expression =
-        tfplug::MakeExpression({DataType::kFloat, input}, {output}, f);
+        MakeExpression({DataType::kFloat, input}, {output}, f);
     REQUIRE(expression.ok());
-    return tfplug::FindEpilogue(*expression, {operand}).has_value();
+    return FindEpilogue(*expression, {operand}).has_value();
   };
-  const Operand row = tfplug::RepeatVector(
-      Operand::Dense(vector.data(), kFloat, {3}), matrix.view());
+  const Operand row =
+      RepeatVector(Operand::Dense(vector.data(), kFloat, {3}), matrix.view());
   const auto add = [](Value x, Value y) { return x + y; };
   CHECK(is_found(kFloat, kFloat, add, row));
   // The operand is no vector.
@@ -289,9 +271,7 @@ TEST_CASE("An expression that is no epilogue") {
   // A sum that is rounded, one with an integer, and other formulas.
   CHECK_FALSE(is_found(
       kFloat, kFloat,
-      [](Value x, Value y) {
-        return tfplug::Max(Cast(x + y, DataType::kHalf), 0);
-      },
+      [](Value x, Value y) { return Max(Cast(x + y, DataType::kHalf), 0); },
       row));
   CHECK_FALSE(is_found(
       kFloat, kFloat,
@@ -299,14 +279,12 @@ TEST_CASE("An expression that is no epilogue") {
   CHECK_FALSE(is_found(
       DataType::kInt32, kFloat,
       [](Value x, Value y) { return x + Cast(y, x.type()); },
-      tfplug::RepeatVector(
-          Operand::Dense(integers.data(), DataType::kInt32, {3}),
-          matrix.view())));
+      RepeatVector(Operand::Dense(integers.data(), DataType::kInt32, {3}),
+                   matrix.view())));
   CHECK_FALSE(is_found(
       kFloat, kFloat, [](Value x, Value y) { return x - y; }, row));
   CHECK_FALSE(is_found(
-      kFloat, kFloat, [](Value x, Value y) { return tfplug::Max(x + y, 1); },
-      row));
+      kFloat, kFloat, [](Value x, Value y) { return Max(x + y, 1); }, row));
   CHECK_FALSE(is_found(
       kFloat, kFloat,
       [](Value x, Value y) { return Select(x + y > 0, x, (x + y) * 0.5); },
@@ -319,7 +297,7 @@ TEST_CASE("An expression that is no epilogue") {
 }
 
 TEST_CASE("The memory for windows is bounded") {
-  struct CountingScratch : tfplug::HostScratch {
+  struct CountingScratch : HostScratch {
     absl::StatusOr<void*> Allocate(int64_t bytes) override {
       largest = std::max(largest, bytes);
       total += bytes;
@@ -328,7 +306,7 @@ TEST_CASE("The memory for windows is bounded") {
     int64_t largest = 0, total = 0;
   };
   Random random(2);
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   const Window window{12, 10, 3, 1, 1, 0, 0};
   const Convolution conv{{window, window}, 1};
   Array<float> image(random, {8, 12, 12, 4}), filter(random, {3, 3, 4, 5}),
@@ -337,11 +315,11 @@ TEST_CASE("The memory for windows is bounded") {
   constexpr int64_t kAll = 8 * 10 * 10 * 3 * 3 * 4 * 4;
   for (int64_t max_bytes : {kAll, kAll / 8, kAll / 80, kAll / 800}) {
     CountingScratch scratch;
-    tfplug::Launcher launcher =
-        tfplug::MakeLauncher(reference.backend, reference.stream, scratch);
-    REQUIRE(tfplug::primitives_internal::ComposeConv(
-                launcher, conv, image.view(), filter.view(), output.view(),
-                max_bytes)
+    Launcher launcher =
+        MakeLauncher(reference.backend, reference.stream, scratch);
+    REQUIRE(primitives_internal::ComposeConv(launcher, conv, image.view(),
+                                             filter.view(), output.view(),
+                                             max_bytes)
                 .ok());
     // Strided filters are copied, too.
     CHECK(scratch.total <= max_bytes + 3 * 3 * 4 * 5 * 4);
@@ -352,7 +330,7 @@ TEST_CASE("The memory for windows is bounded") {
 TEST_CASE_TEMPLATE("Pool and its gradient", T, float, double) {
   Random random(3);
   for (int run = 0; run < 80; ++run) {
-    tfplug::testing::Reference reference;
+    testing::Reference reference;
     Pooling pooling;
     pooling.kind = run % 2 == 0 ? PoolKind::kMax : PoolKind::kAverage;
     for (int i = 0; i < 1 + run % 3; ++i) {
@@ -412,158 +390,5 @@ TEST_CASE_TEMPLATE("Pool and its gradient", T, float, double) {
   }
 }
 
-TEST_CASE("Batch normalization") {
-  Random random(4);
-  const auto number = [&] {
-    return static_cast<float>(Below(random, 100)) / 20 - 2;
-  };
-  for (int run = 0; run < 40; ++run) {
-    tfplug::testing::Reference reference;
-    const int64_t depth = 1 + Below(random, 4);
-    const Dims dims = {1 + Below(random, 3), 1 + Below(random, 4),
-                       1 + Below(random, 4), depth};
-    const double n = static_cast<double>(dims[0] * dims[1] * dims[2]);
-    Array<float> x(random, dims), y(random, dims), dy(random, dims),
-        dx(random, dims);
-    Array<float> scale(random, {depth}), offset(random, {depth}),
-        old_mean(random, {depth}), old_variance(random, {depth}),
-        new_mean(random, {depth}), new_variance(random, {depth}),
-        mean(random, {depth}), variance(random, {depth}),
-        dscale(random, {depth}), doffset(random, {depth});
-    for (auto* array : {&x, &dy, &scale, &offset, &old_mean, &old_variance}) {
-      array->Fill(number);
-    }
-    const double factor = run % 3 == 0 ? 1 : 0.25;
-    if (factor == 1) old_mean.Fill([] { return INFINITY; });
-    BatchNormalization norm{0.5, true, factor};
-    REQUIRE(
-        reference.launcher
-            .BatchNormTraining(
-                norm, {x.view(), scale.view(), offset.view(), old_mean.view(),
-                       old_variance.view(), y.view(), new_mean.view(),
-                       new_variance.view(), mean.view(), variance.view()})
-            .ok());
-    REQUIRE(reference.launcher
-                .BatchNormGradient(
-                    norm,
-                    {dy.view(), x.view(), scale.view(), mean.view(),
-                     variance.view(), dx.view(), dscale.view(), doffset.view()})
-                .ok());
-    for (int64_t c = 0; c < depth; ++c) {
-      double sum = 0, squares = 0, dy_sum = 0, dy_x = 0;
-      const auto each = [&](auto visit) {
-        ForEachIndex(dims, [&](const Dims& at) {
-          if (at[3] == c) visit(at, double{x.at(at)}, double{dy.at(at)});
-        });
-      };
-      each([&](const Dims&, double v, double) { sum += v; });
-      each([&](const Dims&, double v, double) {
-        squares += (v - sum / n) * (v - sum / n);
-      });
-      const double deviation = std::sqrt(squares / n + 0.5);
-      each([&](const Dims&, double v, double d) {
-        dy_sum += d;
-        dy_x += d * (v - sum / n) / deviation;
-      });
-      const auto near = [](double v) {
-        return doctest::Approx(v).epsilon(1e-4).scale(1);
-      };
-      CHECK(mean.at({c}) == near(sum / n));
-      CHECK(variance.at({c}) == near(squares / n));
-      const double population = n > 1 ? squares / (n - 1) : squares;
-      const double old = factor == 1 ? 0 : double{old_mean.at({c})};
-      CHECK(new_mean.at({c}) == near((1 - factor) * old + factor * sum / n));
-      CHECK(new_variance.at({c}) ==
-            near((1 - factor) * old_variance.at({c}) + factor * population));
-      CHECK(doffset.at({c}) == near(dy_sum));
-      CHECK(dscale.at({c}) == near(dy_x));
-      each([&](const Dims& at, double v, double d) {
-        const double normal = (v - sum / n) / deviation;
-        CHECK(y.at(at) == near(normal * scale.at({c}) + offset.at({c})));
-        CHECK(dx.at(at) == near(scale.at({c}) / deviation *
-                                (d - dy_sum / n - normal * dy_x / n)));
-      });
-    }
-    // Inference with these statistics is the same.
-    Array<float> inferred(random, dims);
-    norm.is_training = false;
-    REQUIRE(reference.launcher
-                .BatchNormInference(
-                    norm, {x.view(), scale.view(), offset.view(), mean.view(),
-                           variance.view(), inferred.view()})
-                .ok());
-    ForEachIndex(dims, [&](const Dims& at) {
-      CHECK(inferred.at(at) == doctest::Approx(y.at(at)));
-    });
-    REQUIRE(reference.launcher
-                .BatchNormGradient(
-                    norm,
-                    {dy.view(), x.view(), scale.view(), mean.view(),
-                     variance.view(), dx.view(), dscale.view(), doffset.view()})
-                .ok());
-    ForEachIndex(dims, [&](const Dims& at) {
-      const int64_t c = at[3];
-      CHECK(dx.at(at) == doctest::Approx(dy.at(at) * scale.at({c}) /
-                                         std::sqrt(variance.at({c}) + 0.5f)));
-    });
-  }
-}
-
-TEST_CASE_TEMPLATE("CrossEntropy", Label, float, int32_t) {
-  Random random(5);
-  for (int run = 0; run < 40; ++run) {
-    tfplug::testing::Reference reference;
-    const int64_t rows = 1 + Below(random, 3), classes = 1 + Below(random, 5);
-    constexpr bool kIsSparse = std::is_integral_v<Label>;
-    Array<float> logits(random, {rows, classes}, true);
-    Array<Label> labels(random, kIsSparse ? Dims{rows} : Dims{rows, classes});
-    Array<float> loss(random, {rows}), gradient(random, {rows, classes}),
-        softmax(random, {rows, classes}), logs(random, {rows, classes});
-    logits.Fill([&] { return static_cast<float>(Below(random, 9)) - 4; });
-    labels.Fill([&] { return static_cast<Label>(Below(random, 7)) - 1; });
-    tfplug::Launcher& launcher = reference.launcher;
-    REQUIRE(launcher
-                .CrossEntropy(logits.view(), labels.view(), loss.view(),
-                              gradient.view())
-                .ok());
-    REQUIRE(launcher
-                .Softmax(tfplug::SoftmaxKind::kSoftmax, logits.view(),
-                         softmax.view())
-                .ok());
-    REQUIRE(launcher
-                .Softmax(tfplug::SoftmaxKind::kLogSoftmax, logits.view(),
-                         logs.view())
-                .ok());
-    for (int64_t r = 0; r < rows; ++r) {
-      double sum = 0, want = 0;
-      for (int64_t c = 0; c < classes; ++c) sum += std::exp(logits.at({r, c}));
-      bool is_nan = false;
-      for (int64_t c = 0; c < classes; ++c) {
-        const double p = std::exp(logits.at({r, c})) / sum;
-        double label;
-        if constexpr (kIsSparse) {
-          is_nan = labels.at({r}) < 0 || labels.at({r}) >= classes;
-          label = labels.at({r}) == c ? 1 : 0;
-        } else {
-          label = labels.at({r, c});
-        }
-        want -= label * std::log(p);
-        CHECK(softmax.at({r, c}) == doctest::Approx(p));
-        CHECK(logs.at({r, c}) == doctest::Approx(std::log(p)));
-        if (is_nan) {
-          CHECK(std::isnan(gradient.at({r, c})));
-        } else {
-          CHECK(gradient.at({r, c}) == doctest::Approx(p - label));
-        }
-      }
-      if (is_nan) {
-        CHECK(std::isnan(loss.at({r})));
-      } else {
-        CHECK(loss.at({r}) == doctest::Approx(want));
-      }
-    }
-  }
-}
-
 }  // namespace
-}  // namespace nn_test
+}  // namespace tfplug::nn_test

@@ -7,26 +7,11 @@
 #include <map>
 #include <vector>
 
+#include "primitives/random_arrays.h"
 #include "tfplug/ir/value.h"
-#include "tfplug/testing/internal/random_views.h"
 
-namespace reference_test {
+namespace tfplug::reference_test {
 namespace {
-
-using tfplug::DataType;
-using tfplug::MakeExpression;
-using tfplug::Operand;
-using tfplug::ReduceKind;
-using tfplug::Value;
-using tfplug::testing::Array;
-using tfplug::testing::Below;
-using tfplug::testing::Dims;
-using tfplug::testing::ForEachIndex;
-using tfplug::testing::Random;
-
-#define ALL_TYPES                                                      \
-  float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, \
-      uint32_t, uint64_t, tfplug::Half, tfplug::BFloat16
 
 template <class T>
 T Small(Random& random) {
@@ -38,17 +23,17 @@ double Number(T value) {
 }
 
 TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
-  constexpr DataType kType = tfplug::DataTypeOf<T>();
+  constexpr DataType kType = DataTypeOf<T>();
   const auto expression = MakeExpression(
       {kType, kType, DataType::kBool}, {kType, kType},
       [](Value x, Value y, Value flag) {
-        return std::array<Value, 2>{x * y + 1, tfplug::Select(flag, x, y)};
+        return std::array<Value, 2>{x * y + 1, Select(flag, x, y)};
       });
   REQUIRE(expression.ok());
   Random random(2);
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   for (int run = 0; run < 60; ++run) {
-    const Dims dims = tfplug::testing::RandomDims(random, 8);
+    const Dims dims = testing::RandomDims(random, 8);
     Array<T> x(random, dims, true), y(random, dims, true);
     Array<bool> flag(random, dims, true);
     Array<T> out(random, dims), chosen(random, dims);
@@ -80,21 +65,20 @@ double CombineNumbers(ReduceKind kind, double a, double b) {
 }
 
 TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
-  constexpr DataType kType = tfplug::DataTypeOf<T>();
+  constexpr DataType kType = DataTypeOf<T>();
   Random random(3);
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   for (int run = 0; run < 120; ++run) {
-    tfplug::Reduction reduction;
+    Reduction reduction;
     reduction.kind = static_cast<ReduceKind>(run % 4);
     const bool is_product = reduction.kind == ReduceKind::kProduct;
-    const DataType computed = tfplug::ComputeType(kType);
-    reduction.map =
-        *MakeExpression({kType, kType}, {computed},
-                        [](Value x, Value y) { return tfplug::Max(x, y); });
+    const DataType computed = ComputeType(kType);
+    reduction.map = *MakeExpression({kType, kType}, {computed},
+                                    [](Value x, Value y) { return Max(x, y); });
     reduction.finish =
         *MakeExpression({computed, kType}, {kType},
                         [](Value total, Value extra) { return total + extra; });
-    const Dims dims = tfplug::testing::RandomDims(random, 8);
+    const Dims dims = testing::RandomDims(random, 8);
     const auto kept = static_cast<std::ptrdiff_t>(
         Below(random, static_cast<int64_t>(dims.size()) + 1));
     const Dims kept_dims(dims.begin(), dims.begin() + kept);
@@ -136,8 +120,8 @@ TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
 }
 
 TEST_CASE("a reduction of no elements is the identity") {
-  tfplug::Reduction reduction;
-  tfplug::testing::Reference reference;
+  Reduction reduction;
+  testing::Reference reference;
   const auto reduce = [&](ReduceKind kind) {
     reduction.kind = kind;
     float x = 0, y = 7;
@@ -156,8 +140,8 @@ TEST_CASE("a reduction of no elements is the identity") {
 TEST_CASE("sums of floats are accurate, maxima keep NaN") {
   std::vector<float> x(1000000, 0.1f);
   float sum = 0;
-  tfplug::testing::Reference reference;
-  tfplug::Reduction reduction;
+  testing::Reference reference;
+  Reduction reduction;
   const auto run = [&] {
     return reference.launcher.Reduce(
         reduction, {Operand::Dense(x.data(), DataType::kFloat, {1000000})},
@@ -172,7 +156,7 @@ TEST_CASE("sums of floats are accurate, maxima keep NaN") {
 }
 
 TEST_CASE("operands without memory, and elements of an axis") {
-  tfplug::ExpressionBuilder builder;
+  ExpressionBuilder builder;
   const Value row = builder.Input(DataType::kInt64);
   const Value add = builder.Input(DataType::kInt32);
   const int table = builder.AxisInput(DataType::kInt32);
@@ -191,7 +175,7 @@ TEST_CASE("operands without memory, and elements of an axis") {
   view.AddDim(4, 0).AddDim(3, 1);
   view.axis_size = 2;
   view.axis_stride = 3;
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   REQUIRE(reference.launcher
               .Map(*expression, {index, hundred, view},
                    {Operand::Dense(y, DataType::kInt32, {4, 3})})
@@ -202,14 +186,14 @@ TEST_CASE("operands without memory, and elements of an axis") {
 }
 
 TEST_CASE("operands that do not match the expression are an error") {
-  tfplug::testing::Reference reference;
+  testing::Reference reference;
   double x = 0;
   float y = 0;
   const auto s = reference.launcher.Map(
-      tfplug::Expression(), {Operand::Dense(&x, DataType::kDouble, {})},
+      Expression(), {Operand::Dense(&x, DataType::kDouble, {})},
       {Operand::Dense(&y, DataType::kFloat, {})});
   CHECK(s.code() == absl::StatusCode::kInternal);
 }
 
 }  // namespace
-}  // namespace reference_test
+}  // namespace tfplug::reference_test
