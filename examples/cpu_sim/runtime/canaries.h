@@ -17,7 +17,8 @@ class Canaries {
  public:
   // Bytes on each side of a block: a multiple of the heap's alignment.
   static constexpr size_t kBytes = 1024;
-  // As a float -2.87e-16, as an integer negative, and no value of a bool.
+  // Each byte of poison. A float of such bytes is -2.87e-16, an integer is
+  // negative, and a bool is invalid.
   static constexpr uint8_t kPoison = 0xa5;
 
   // Poisons a block of `bytes` and its canaries. `block` follows the first one.

@@ -18,7 +18,7 @@ namespace cpu_sim::rt {
 class Machine;
 class Stream;
 
-// One simulated accelerator. Owned by its Machine; its streams and allocations
+// Simulates one accelerator. The Machine owns it; its streams and allocations
 // must be released before it is destroyed. Thread-safe.
 //
 // It has three kinds of memory:
@@ -38,7 +38,7 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   int ordinal() const { return ordinal_; }
-  // Whether each block of device memory lies between canaries.
+  // Returns whether each block of device memory lies between canaries.
   bool has_canaries() const { return canaries_ != nullptr; }
 
   // Return RESOURCE_EXHAUSTED if no free range is large enough.

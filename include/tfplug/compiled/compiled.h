@@ -159,7 +159,8 @@ class CompiledBackend : public Backend<StreamT> {
     });
   }
 
-  // Plan and launch, and keep the plan for `key` if it is not null.
+  // Plan a launch and carry it out. The plan is cached for `key`, unless that is
+  // null.
   template <class Key>
   absl::Status PlanAndMap(StreamT& stream, const Expression& expression,
                           Operands inputs, Operands outputs, const Key* key) {

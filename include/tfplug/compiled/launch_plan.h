@@ -31,7 +31,8 @@ struct ProgramKey {
   uint32_t variant = 0;
   int kept = 0, rank = 0;
   bool is_wide = false;
-  // Of each input and output, its kind and the classes of its inner strides.
+  // Has an entry for each input and output: its kind and the classes of its
+  // inner strides.
   absl::InlinedVector<uint8_t, 32> operands;
 
   uint64_t Hash() const {
@@ -46,7 +47,7 @@ struct ProgramKey {
   }
 };
 
-// Strides that a program is compiled for; others are parameters.
+// Lists the strides that a program is compiled for; others are parameters.
 enum class StrideClass : uint8_t { kZero, kOne, kOther };
 
 inline StrideClass ClassOfStride(int64_t stride) {

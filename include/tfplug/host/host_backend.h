@@ -2,10 +2,9 @@
 #ifndef TFPLUG_HOST_HOST_BACKEND_H_
 #define TFPLUG_HOST_HOST_BACKEND_H_
 
-#include "absl/status/status.h"
 #include "tfplug/host/host.h"
 #include "tfplug/host/internal/code.h"
-#include "tfplug/primitives/backend.h"
+#include "tfplug/primitives/synchronous_backend.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -21,22 +20,10 @@ inline void HostReduce(const Reduction& reduction, Operands inputs,
   HostReduce(host_internal::kGenericHostLoops, reduction, inputs, outputs);
 }
 
-// A backend for memory that the host can access. It ignores the stream and
-// computes immediately, so the stream must be synchronous.
+// A backend of HostMap and HostReduce, for a synchronous stream.
 template <class StreamT>
-class HostBackend : public Backend<StreamT> {
- public:
-  absl::Status Map(StreamT& /*stream*/, const Expression& expression,
-                   Operands inputs, Operands outputs) override {
-    HostMap(expression, inputs, outputs);
-    return absl::OkStatus();
-  }
-  absl::Status Reduce(StreamT& /*stream*/, const Reduction& reduction,
-                      Operands inputs, Operands outputs) override {
-    HostReduce(reduction, inputs, outputs);
-    return absl::OkStatus();
-  }
-};
+class HostBackend
+    : public primitives::SynchronousBackend<StreamT, &HostMap, &HostReduce> {};
 
 }  // namespace tfplug
 

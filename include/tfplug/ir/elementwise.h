@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tfplug/ir/value.h"
@@ -15,56 +17,58 @@
 // pass FuseElementwise build their expressions.
 namespace tfplug {
 
-// A function of up to four Values, and of the op's float attribute if it ends
-// in a double; or of any number of Values.
+// A formula of an op, from its inputs to its outputs: a function of any number
+// of Values or of a vector of them, which returns a Value or an array. Its last
+// argument is the op's attribute, if that is a double or a bool.
 class Formula {
  public:
+  using Values = std::vector<Value>;
+
+  // Accepts a function, or a lambda without captures.
   template <class F>
-  Formula(F f) {
-    if constexpr (std::is_invocable_v<F, Value>) {
-      one_ = f;
-    } else if constexpr (std::is_invocable_v<F, Value, Value>) {
-      two_ = f;
-    } else if constexpr (std::is_invocable_v<F, Value, Value, Value>) {
-      three_ = f;
-    } else if constexpr (std::is_invocable_v<F, Value, Value, Value, Value>) {
-      four_ = f;
-    } else if constexpr (std::is_invocable_v<F, Value, double>) {
-      one_and_attr_ = f;
-    } else if constexpr (std::is_invocable_v<F, Value, Value, double>) {
-      two_and_attr_ = f;
-    } else {
-      any_ = f;
-    }
-  }
+  Formula(F f) : Formula(+f) {}
+  template <class R, class... A>
+  Formula(R (*f)(A...))
+      : arity_((int{std::is_same_v<A, Value>} + ...)),
+        call_([f](const Values& x, double attr) {
+          return Call(f, std::index_sequence_for<A...>(), x, attr);
+        }) {}
 
   // Returns the number of Values, or 0 if it may be any from 1 on.
-  int arity() const {
-    return any_                    ? 0
-           : one_ || one_and_attr_ ? 1
-           : two_ || two_and_attr_ ? 2
-           : three_                ? 3
-                                   : 4;
-  }
+  int arity() const { return arity_; }
 
-  Value operator()(const std::vector<Value>& x, double attr) const {
-    if (any_) return any_(x);
-    if (one_) return one_(x[0]);
-    if (two_) return two_(x[0], x[1]);
-    if (three_) return three_(x[0], x[1], x[2]);
-    if (four_) return four_(x[0], x[1], x[2], x[3]);
-    return one_and_attr_ ? one_and_attr_(x[0], attr)
-                         : two_and_attr_(x[0], x[1], attr);
+  Values Outputs(const Values& inputs, double attr) const {
+    return call_(inputs, attr);
+  }
+  // Returns the only output.
+  Value operator()(const Values& inputs, double attr) const {
+    return Outputs(inputs, attr)[0];
   }
 
  private:
-  Value (*any_)(const std::vector<Value>&) = nullptr;
-  Value (*one_)(Value) = nullptr;
-  Value (*two_)(Value, Value) = nullptr;
-  Value (*three_)(Value, Value, Value) = nullptr;
-  Value (*four_)(Value, Value, Value, Value) = nullptr;
-  Value (*one_and_attr_)(Value, double) = nullptr;
-  Value (*two_and_attr_)(Value, Value, double) = nullptr;
+  template <class R, class... A, size_t... i>
+  static Values Call(R (*f)(A...), std::index_sequence<i...>, const Values& x,
+                     double attr) {
+    if constexpr (std::is_same_v<R, Value>) {
+      return {f(Argument<A>(x, i, attr)...)};
+    } else {
+      const auto outputs = f(Argument<A>(x, i, attr)...);
+      return Values(outputs.begin(), outputs.end());
+    }
+  }
+  template <class A>
+  static std::decay_t<A> Argument(const Values& x, size_t i, double attr) {
+    if constexpr (std::is_same_v<A, Value>) {
+      return x[i];
+    } else if constexpr (std::is_same_v<A, const Values&>) {
+      return x;
+    } else {
+      return static_cast<A>(attr);
+    }
+  }
+
+  int arity_;
+  std::function<Values(const Values&, double)> call_;
 };
 
 // The shapes that the inputs of an element-wise op may have.

@@ -59,7 +59,7 @@ class BatchNormKernel : public BackendKernel {
       return vector;
     }
     if (vector.rank != 1) {
-      // Those of the op; its gradient has others at 3 and 4.
+      // The forward op has these names; its gradient has others at 3 and 4.
       const char* const names[] = {"scale", "offset", "estimated_mean",
                                    "estimated_variance"};
       const bool is_named = i >= 1 && i <= 4;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/kernel_construction.h"
+#include "tfplug/op_kernels/resize_rule.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -29,7 +30,7 @@ class ResampleRule {
     float weight;
   };
   using Taps = std::vector<std::vector<Tap>>;
-  // Of ScaleAndTranslate.
+  // The operands of ScaleAndTranslate.
   struct Move {
     float scale, translation;
   };
@@ -50,17 +51,7 @@ class ResampleRule {
                                       "Unrecognized kernel type: " + name);
     }
     kind_ = op == "ResizeArea" ? Kind::kArea : Kind::kCubic;
-    TFPLUG_ASSIGN_OR_RETURN(align_corners_,
-                            construction.GetAttr<bool>("align_corners"));
-    if (construction.HasAttr("half_pixel_centers")) {
-      TFPLUG_ASSIGN_OR_RETURN(half_pixel_centers_,
-                              construction.GetAttr<bool>("half_pixel_centers"));
-    }
-    if (align_corners_ && half_pixel_centers_) {
-      return absl::InvalidArgumentError(
-          "If half_pixel_centers is True, align_corners must be False.");
-    }
-    return absl::OkStatus();
+    return scale_.Init(construction);
   }
 
   // Returns the taps of each element of a dimension of size `out`.
@@ -70,10 +61,10 @@ class ResampleRule {
       std::vector<Tap>& to = taps[static_cast<size_t>(i)];
       switch (kind_) {
         case Kind::kArea:
-          AddArea(i, in, Scale(in, out), to);
+          AddArea(i, in, scale_(in, out), to);
           break;
         case Kind::kCubic:
-          AddCubic(i, in, Scale(in, out), to);
+          AddCubic(i, in, scale_(in, out), to);
           break;
         default:
           AddFiltered(i, in, move, to);
@@ -126,11 +117,6 @@ class ResampleRule {
       {"mitchellcubic", 2, &Mitchell},
   };
 
-  float Scale(int64_t in, int64_t out) const {
-    return align_corners_ && out > 1
-               ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-               : static_cast<float>(in) / static_cast<float>(out);
-  }
   static int64_t Bound(int64_t i, int64_t size) {
     return std::clamp<int64_t>(i, 0, size - 1);
   }
@@ -168,12 +154,12 @@ class ResampleRule {
   void AddCubic(int64_t i, int64_t in, float scale,
                 std::vector<Tap>& taps) const {
     const float index = static_cast<float>(i);
-    const float at =
-        half_pixel_centers_ ? (index + 0.5f) * scale - 0.5f : index * scale;
+    const float at = scale_.half_pixel_centers ? (index + 0.5f) * scale - 0.5f
+                                               : index * scale;
     const auto floor = static_cast<int64_t>(std::floor(at));
     const auto part = static_cast<float>(
         std::lrint((at - static_cast<float>(floor)) * 1024) / 1024.0);
-    const double a = half_pixel_centers_ ? -0.5 : -0.75;
+    const double a = scale_.half_pixel_centers ? -0.5 : -0.75;
     const auto near = [a](float x) {
       return static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1);
     };
@@ -186,10 +172,10 @@ class ResampleRule {
     for (int64_t k = 0; k < 4; ++k) {
       const int64_t from = Bound(floor - 1 + k, in);
       // Elements beyond the border count only for legacy scales.
-      if (half_pixel_centers_ && from != floor - 1 + k) continue;
+      if (scale_.half_pixel_centers && from != floor - 1 + k) continue;
       taps.push_back({from, weights[k]});
     }
-    if (half_pixel_centers_) Normalize(taps);
+    if (scale_.half_pixel_centers) Normalize(taps);
   }
 
   void AddFiltered(int64_t i, int64_t in, Move move,
@@ -217,7 +203,7 @@ class ResampleRule {
   }
 
   Kind kind_ = Kind::kCubic;
-  bool align_corners_ = false, half_pixel_centers_ = false;
+  ResizeScale scale_;
   bool antialias_ = false;
   const Filter* filter_ = nullptr;
 };

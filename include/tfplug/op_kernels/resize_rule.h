@@ -15,6 +15,30 @@
 
 namespace tfplug::op_kernels_internal {
 
+// The attributes with which ops for resizing images map sizes.
+struct ResizeScale {
+  absl::Status Init(KernelConstruction& construction) {
+    TFPLUG_ASSIGN_OR_RETURN(align_corners,
+                            construction.GetAttr<bool>("align_corners"));
+    if (construction.HasAttr("half_pixel_centers")) {
+      TFPLUG_ASSIGN_OR_RETURN(half_pixel_centers,
+                              construction.GetAttr<bool>("half_pixel_centers"));
+    }
+    if (align_corners && half_pixel_centers) {
+      return absl::InvalidArgumentError(
+          "If half_pixel_centers is True, align_corners must be False.");
+    }
+    return absl::OkStatus();
+  }
+  float operator()(int64_t in, int64_t out) const {
+    return align_corners && out > 1
+               ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+               : static_cast<float>(in) / static_cast<float>(out);
+  }
+
+  bool align_corners = false, half_pixel_centers = false;
+};
+
 // Finds the source of each element along one dimension of a resized image.
 // Computes in float, as TensorFlow does.
 class ResizeRule {
@@ -22,26 +46,12 @@ class ResizeRule {
   absl::Status Init(KernelConstruction& construction) {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     is_bilinear_ = op.rfind("ResizeBilinear", 0) == 0;
-    TFPLUG_ASSIGN_OR_RETURN(align_corners_,
-                            construction.GetAttr<bool>("align_corners"));
-    if (construction.HasAttr("half_pixel_centers")) {
-      TFPLUG_ASSIGN_OR_RETURN(half_pixel_centers_,
-                              construction.GetAttr<bool>("half_pixel_centers"));
-    }
-    if (align_corners_ && half_pixel_centers_) {
-      return absl::InvalidArgumentError(
-          "If half_pixel_centers is True, align_corners must be False.");
-    }
-    return absl::OkStatus();
+    return scale_.Init(construction);
   }
 
   bool is_bilinear() const { return is_bilinear_; }
 
-  float Scale(int64_t in, int64_t out) const {
-    return align_corners_ && out > 1
-               ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-               : static_cast<float>(in) / static_cast<float>(out);
-  }
+  float Scale(int64_t in, int64_t out) const { return scale_(in, out); }
 
   // The two elements from which an element is interpolated, the second one with
   // the weight `fraction`. They are equal for the nearest neighbor.
@@ -54,17 +64,18 @@ class ResizeRule {
     constexpr DataType kInt64 = DataType::kInt64;
     const Value index = Cast(to, DataType::kFloat);
     if (is_bilinear_) {
-      const Value at =
-          half_pixel_centers_ ? (index + 0.5) * scale - 0.5 : index * scale;
+      const Value at = scale_.half_pixel_centers ? (index + 0.5) * scale - 0.5
+                                                 : index * scale;
       const Value floor = Floor(at);
       return {Max(Cast(floor, kInt64), 0),
               Min(Cast(Ceil(at), kInt64), size - 1), at - floor};
     }
     const Value at =
-        half_pixel_centers_ ? (index + 0.5) * scale : index * scale;
+        scale_.half_pixel_centers ? (index + 0.5) * scale : index * scale;
     const Value floor = Floor(at);
-    const Value rounded =
-        align_corners_ ? Select(at - floor >= 0.5, floor + 1, floor) : floor;
+    const Value rounded = scale_.align_corners
+                              ? Select(at - floor >= 0.5, floor + 1, floor)
+                              : floor;
     const Value nearest = Min(Cast(rounded, kInt64), size - 1);
     return {nearest, nearest, index.Like(0)};
   }
@@ -79,15 +90,14 @@ class ResizeRule {
     const double scale = Scale(in, out);
     const double count = scale > 0 ? std::ceil(2 / scale) + 2 : INFINITY;
     if (count >= static_cast<double>(out)) return {out, 0, 0, 0};
-    const double half = half_pixel_centers_ ? 0.5 : 0;
+    const double half = scale_.half_pixel_centers ? 0.5 : 0;
     return {static_cast<int64_t>(count), is_bilinear_ ? half - 1 : -1,
             1 / scale, half};
   }
 
  private:
   bool is_bilinear_ = false;
-  bool align_corners_ = false;
-  bool half_pixel_centers_ = false;
+  ResizeScale scale_;
 };
 
 }  // namespace tfplug::op_kernels_internal

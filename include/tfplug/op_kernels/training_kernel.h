@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/new_values.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/op_kernels/helpers.h"
@@ -24,41 +25,16 @@ namespace tfplug::op_kernels_internal {
 // and one gradient. The op's variant for slices has one more input, the indices
 // of the slices, which follows the gradient.
 struct TrainingOp {
-  using Values = std::vector<Value>;
-
   const char* name;
   const char* sparse_name;  // null if the op has no such variant
-  size_t num_inputs;        // of the first op
   size_t num_variables;
   std::array<const char*, 4> variables;  // their names
   size_t gradient;
   size_t step;       // the scalar of type int64, which the formula gets as T
   const char* attr;  // the last argument of the formula, or null
-  void (*formula)();
-  Values (*call)(void (*formula)(), const Values& inputs, bool attr);
-};
+  Formula formula;
 
-// Calls a formula.
-template <size_t kVariables, class Indices, class... A>
-struct TrainingFormula;
-template <size_t kVariables, size_t... i, class... A>
-struct TrainingFormula<kVariables, std::index_sequence<i...>, A...> {
-  using Function = std::array<Value, kVariables> (*)(A...);
-
-  template <class Argument>
-  static Argument Get(const TrainingOp::Values& inputs, size_t k, bool attr) {
-    if constexpr (std::is_same_v<Argument, bool>) {
-      return attr;
-    } else {
-      return inputs[k];
-    }
-  }
-  static TrainingOp::Values Call(void (*formula)(),
-                                 const TrainingOp::Values& inputs, bool attr) {
-    const auto result =
-        reinterpret_cast<Function>(formula)(Get<A>(inputs, i, attr)...);
-    return TrainingOp::Values(result.begin(), result.end());
-  }
+  size_t num_inputs() const { return static_cast<size_t>(formula.arity()); }
 };
 
 // The index of the gradient among the inputs of O.
@@ -80,21 +56,13 @@ inline constexpr size_t kStepOf<O, std::void_t<decltype(O::global_step)>> =
 template <class O, class Sparse = void, size_t kVariables, class... A>
 TrainingOp Training(std::array<Value, kVariables> (*formula)(A...),
                     const char* attr = nullptr) {
-  TrainingOp op = {};
-  op.name = O::kName;
+  TrainingOp op = {O::kName,       nullptr,    kVariables, {},
+                   kGradientOf<O>, kStepOf<O>, attr,       formula};
   if constexpr (!std::is_void_v<Sparse>) op.sparse_name = Sparse::kName;
-  op.num_inputs = (size_t{std::is_same_v<A, Value>} + ...);
-  op.num_variables = kVariables;
   for (size_t i = 0; i < kVariables; ++i) {
     op.variables[i] =
         kernel_internal::NameOf(static_cast<typename O::Inputs>(i));
   }
-  op.gradient = kGradientOf<O>;
-  op.step = kStepOf<O>;
-  op.attr = attr;
-  op.formula = reinterpret_cast<void (*)()>(formula);
-  op.call =
-      &TrainingFormula<kVariables, std::index_sequence_for<A...>, A...>::Call;
   return op;
 }
 
@@ -102,7 +70,7 @@ TrainingOp Training(std::array<Value, kVariables> (*formula)(A...),
 inline kernel::UpdateOp UpdateOpOf(const TrainingOp& op, bool is_sparse) {
   kernel::UpdateOp update = {is_sparse ? op.sparse_name : op.name,
                              kNewTrainingValuesOp, op.num_variables,
-                             op.num_inputs + is_sparse};
+                             op.num_inputs() + is_sparse};
   if (is_sparse) update.indices = op.gradient + 1;
   if (op.step != kernel::UpdateOp::kNone) {
     update.step = op.step + (is_sparse && op.step > op.gradient);
@@ -159,19 +127,19 @@ class TrainingUpdate {
   // Prepares the formula. `option` is the value of the attribute option().
   absl::Status Build(DataType type, DataType index_type, bool option) {
     ExpressionBuilder builder;
-    TrainingOp::Values inputs;
+    Formula::Values inputs;
     if (is_sparse_) {
       const Value index = Cast(builder.Input(index_type), DataType::kInt64);
       for (size_t i = 0; i < op_->num_variables; ++i) {
         inputs.push_back(builder.Element(builder.AxisInput(type), index));
       }
     }
-    while (inputs.size() < op_->num_inputs) {
+    while (inputs.size() < op_->num_inputs()) {
       const bool is_step = inputs.size() == op_->step;
       const Value input = builder.Input(is_step ? DataType::kInt64 : type);
       inputs.push_back(is_step ? Cast(input, type) : input);
     }
-    for (Value value : op_->call(op_->formula, inputs, option)) {
+    for (Value value : op_->formula.Outputs(inputs, option)) {
       builder.Output(value, type);
     }
     TFPLUG_ASSIGN_OR_RETURN(expression_, std::move(builder).Build());
@@ -252,7 +220,7 @@ class TrainingUpdate {
   // outputs, and scalars.
   absl::Status AddInputs(OpRun& run, const Shape& shape, const Operand& like,
                          Views& inputs) const {
-    for (size_t i = op_->num_variables; i < op_->num_inputs; ++i) {
+    for (size_t i = op_->num_variables; i < op_->num_inputs(); ++i) {
       const size_t position = is_sparse_ && i > op_->gradient ? i + 1 : i;
       TFPLUG_ASSIGN_OR_RETURN(Operand view,
                               GetView(run, static_cast<int>(position)));

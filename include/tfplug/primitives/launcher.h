@@ -36,7 +36,7 @@ namespace primitives {
 
 // The primitives of a backend, for its author's stream.
 struct PrimitiveTable {
-  // These three take operands of any rank.
+  // Map, MapFlat and Reduce take operands of any rank.
   absl::Status (*map)(void* backend, void* stream, const Expression&,
                       absl::Span<Operand>, absl::Span<Operand>);
   absl::Status (*map_flat)(void* backend, void* stream, const Expression&,
@@ -178,7 +178,7 @@ class Launcher {
         primitives::CheckOperands(outputs, reduction.finish.outputs()));
     return table_->reduce(backend_, stream_, reduction, inputs, outputs);
   }
-  // The same with copies of the operands.
+  // Do the same with copies of the operands.
   absl::Status Map(const Expression& expression,
                    std::initializer_list<Operand> inputs,
                    std::initializer_list<Operand> outputs) {

@@ -6,29 +6,18 @@
 #include <memory>
 #include <vector>
 
-#include "tfplug/primitives/backend.h"
 #include "tfplug/primitives/reference.h"
+#include "tfplug/primitives/synchronous_backend.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
 
-// The oracle as a backend, for memory that the host can access. It ignores the
-// stream and computes immediately, so the stream must be synchronous.
+// The oracle as a backend, for a synchronous stream.
 template <class StreamT>
-class ReferenceBackend : public Backend<StreamT> {
- public:
-  absl::Status Map(StreamT& /*stream*/, const Expression& expression,
-                   Operands inputs, Operands outputs) override {
-    ReferenceMap(expression, inputs, outputs);
-    return absl::OkStatus();
-  }
-  absl::Status Reduce(StreamT& /*stream*/, const Reduction& reduction,
-                      Operands inputs, Operands outputs) override {
-    ReferenceReduce(reduction, inputs, outputs);
-    return absl::OkStatus();
-  }
-};
+class ReferenceBackend
+    : public primitives::SynchronousBackend<StreamT, &ReferenceMap,
+                                            &ReferenceReduce> {};
 
 // Temporary host memory, freed with this object.
 class HostScratch : public Scratch {

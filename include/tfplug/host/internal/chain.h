@@ -81,7 +81,7 @@ template <class V, int kVectors>
       case Opcode::kDiv:
         apply_in_order([](const V& u, const V& v) { return u / v; });
         break;
-      // As opcodes.def defines them.
+      // opcodes.def defines the results for NaN.
       case Opcode::kMax:
         apply_in_order([](const V& u, const V& v) {
           return ((u > v) | (u != u)) ? u : v;

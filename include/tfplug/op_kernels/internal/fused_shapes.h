@@ -23,7 +23,7 @@
 
 namespace tfplug::op_kernels_internal {
 
-// How the shapes of an expression's outputs follow from those of its inputs: an
+// Infers the shapes of an expression's outputs from those of its inputs: each
 // output has the shape to which the inputs broadcast on which it depends. Values
 // that depend on the same inputs share a slot, so that a run infers each shape
 // once.
@@ -68,7 +68,7 @@ class FusedShapes {
 
   size_t num_inputs() const { return static_cast<size_t>(num_inputs_); }
 
-  // The shapes of one run.
+  // Holds the shapes of one run.
   class Run {
    public:
     explicit Run(const FusedShapes& rules)
@@ -121,8 +121,8 @@ class FusedShapes {
   };
 
  private:
-  // Slot `to` gets the shape to which slots `a` and `b` broadcast, or the shapes
-  // are checked.
+  // A step gives slot `to` the shape to which slots `a` and `b` broadcast, or
+  // checks their shapes.
   struct Rule {
     bool is_check;
     ShapeCheck check;

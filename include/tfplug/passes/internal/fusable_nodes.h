@@ -32,7 +32,7 @@ inline bool AreEqual(const PartialShape& a, const PartialShape& b) {
   }
   return true;
 }
-// Returns whether the shapes are known to differ, or likely to.
+// Returns whether the shapes are known or likely to differ.
 inline bool AreDifferent(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank()) return false;
   if (a.rank() != b.rank()) return true;
@@ -44,7 +44,7 @@ inline bool AreDifferent(const PartialShape& a, const PartialShape& b) {
   return false;
 }
 
-// The nodes of a graph that the backend computes element by element.
+// Finds the nodes of a graph that the backend computes element by element.
 class FusableNodes {
  public:
   FusableNodes(Graph& graph, const PassContext& context)
@@ -113,7 +113,7 @@ class FusableNodes {
     return node.GetAttr<DataType>(op.type_attr).value_or(DataType(0));
   }
 
-  // Returns the shape of output 0; of unknown rank if it is not known.
+  // Returns the shape of output 0, which has no rank if it is unknown.
   const PartialShape& ShapeOf(Node node) const {
     auto& [is_known, shape] = shapes_[node.id()];
     if (!is_known) {
@@ -161,8 +161,8 @@ class FusableNodes {
            HasFittingInputs(node);
   }
 
-  // Whether the library's author has registered a kernel, which wins over the
-  // one made from primitives.
+  // Returns whether the library's author has registered a kernel, which has
+  // precedence over the one made from primitives.
   bool HasAuthorsKernel(const ir::FusableOp& op, DataType type) const {
     const auto [it, is_new] =
         authors_.emplace(std::make_pair(&op, type), false);
@@ -175,7 +175,7 @@ class FusableNodes {
     return it->second;
   }
 
-  // Whether the inputs have the same shape, or are scalars.
+  // Returns whether the inputs have the same shape or are scalars.
   bool HasFittingInputs(Node node) const {
     const auto inputs = context_.properties().GetInputs(node.name());
     if (!inputs.ok()) return false;

@@ -32,8 +32,8 @@
 
 namespace tfplug::passes_internal {
 
-// The reductions of element-wise ops whose value nothing else uses, and those
-// that only the ops of one cluster use. No cycle can be created: all paths from
+// Fuses reductions with the element-wise ops before them, whose value nothing
+// else uses, or with the only cluster that uses them. No cycle can be created: all paths from
 // the ops before a reduction lead through it.
 //
 // A reduction after a cluster must reduce the last dimension. On a CPU, other
@@ -136,8 +136,8 @@ class FusedReductions {
                : has_last(constant->GetElements<int32_t>());
   }
 
-  // Returns whether the kernel of the reduction is made from primitives. The
-  // author's wins.
+  // Returns whether the kernel of the reduction is made from primitives, because
+  // the author has registered none.
   bool IsFusable(Node node, const kernel_internal::KernelSet& kernels) const {
     if (!context_.IsOnDevice(node.device()) || node.HasAttr("_kernel")) {
       return false;

@@ -23,9 +23,9 @@
 
 namespace tfplug::passes_internal {
 
-// The element-wise ops that use a node, a matrix product or a reduction. If
-// they are one cluster, and nothing else uses the node, they can become one op
-// with it. No cycle can be created: all paths from the node lead through the
+// Fuses a matrix product or a reduction with the element-wise ops that use it.
+// The ops can become one with it if they are one cluster and nothing else uses
+// the node. No cycle can be created: all paths from the node lead through the
 // cluster.
 class FusedUsers {
  public:
@@ -43,7 +43,7 @@ class FusedUsers {
   }
 
   // Returns null if the node may be fused with its users, and otherwise the
-  // reason. To be called before the graph is changed.
+  // reason. Call it before the graph is changed.
   const char* WhyNot(Node node, const Regions& regions) const {
     if (context_.IsPreserved(node.name())) return "its value is fetched";
     for (const Use& use : node.uses()) {
@@ -116,7 +116,7 @@ class FusedUsers {
   }
 
  private:
-  // Whether the node is one of the fusable ones. New nodes may have the ids of
+  // Returns whether the node is one of the fusable ones. New nodes may have the ids of
   // those that were replaced.
   bool IsFusable(Node node) const {
     return nodes_.Has(node) && node.op() == nodes_.row(node).op.name;
