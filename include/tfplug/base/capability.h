@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "tfplug/abi/function_info.h"
 #include "tfplug/base/internal/tensorflow.h"
@@ -26,18 +27,16 @@ bool Has(Function CApi::*function) {
   return internal::tensorflow.*function != nullptr;
 }
 
-// Returns OK if the function is present, otherwise UNIMPLEMENTED with the name
-// of the function and the releases that export it.
-template <class Function>
-absl::Status Require(Function CApi::*function) {
-  if (Has(function)) return absl::OkStatus();
-  const capi::FunctionInfo info = capi::DescribeFunction(function);
+namespace internal {
+
+[[gnu::cold, gnu::noinline]] inline absl::Status LacksFunction(
+    const capi::FunctionInfo& info) {
   const auto name = [](capi::Release release) {
     return std::to_string(release.major) + "." + std::to_string(release.minor);
   };
   std::string message = "this TensorFlow", running;
-  if (internal::tensorflow.TF_Version != nullptr) {
-    running = internal::tensorflow.TF_Version();
+  if (tensorflow.TF_Version != nullptr) {
+    running = tensorflow.TF_Version();
     message.append(" (").append(running).append(")");
   }
   message.append(" lacks ").append(info.name);
@@ -60,6 +59,16 @@ absl::Status Require(Function CApi::*function) {
                    name(releases.last) + " have it");
   }
   return absl::UnimplementedError(message);
+}
+
+}  // namespace internal
+
+// Returns OK if the function is present, otherwise UNIMPLEMENTED with the name
+// of the function and the releases that export it.
+template <class Function>
+absl::Status Require(Function CApi::*function) {
+  if (ABSL_PREDICT_TRUE(Has(function))) return absl::OkStatus();
+  return internal::LacksFunction(capi::DescribeFunction(function));
 }
 
 }  // namespace tfplug

@@ -13,6 +13,7 @@
 #include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/default_kernels.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
+#include "tfplug/kernel/internal/shared_functions.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/kernel/register_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
@@ -74,10 +75,12 @@ class Registrar {
 
   // Adds KernelT for the op for each type in `set` as its attribute `attr`.
   template <class KernelT>
-  void Add(KernelDef def, const char* attr, uint64_t set) const {
-    std::vector<DataType> types = Supported(set);
-    if (types.empty()) return;
-    Add<KernelT>(std::move(def).TypeConstraint(attr, std::move(types)));
+  void Add(KernelDef&& def, const char* attr, uint64_t set) const {
+    Add(std::move(def), attr, set, kMade<KernelT>);
+  }
+  template <class KernelT>
+  void Add(KernelDef&& def) const {
+    Add(std::move(def), kMade<KernelT>);
   }
   // Lets the pass FuseElementwise fuse an op whose kernel computes each element
   // from the elements at the same index.
@@ -89,28 +92,6 @@ class Registrar {
     }
     op.types = types;
     ir::FusableOps().push_back(op);
-  }
-  template <class KernelT>
-  void Add(KernelDef def) const {
-    kernel_internal::KernelFunctions functions =
-        kernel_internal::KernelFunctionsOf<KernelT>();
-    if (on_host_) {
-      if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
-        if (!MayBeOnHost(def)) return;
-        functions.create_func = &CreateOnHost<KernelT>;
-        def = std::move(def).AllInHostMemory();
-      } else {
-        return;
-      }
-    }
-    // The reference makes the compiler emit TF_InitKernel. The op's name is
-    // not recorded for error messages: one class implements many ops, and the
-    // node's name is in the message.
-    static void (*const volatile entry_point)() = &TF_InitKernel;
-    static_cast<void>(entry_point);
-    kernel_internal::RegisteredKernels().AddMade(
-        std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
-        functions);
   }
 
  private:
@@ -126,16 +107,63 @@ class Registrar {
                     : op_kernels_internal::registered_backend.supports(type);
   }
   static bool MayBeOnHost(const KernelDef& def);
+
+  // A class of kernels. The second function is null if it cannot compute on the
+  // host.
+  struct Made {
+    kernel_internal::KernelFunctions functions;
+    void* (*create_on_host)(capi::TF_OpKernelConstruction*);
+  };
   template <class KernelT>
   static void* CreateOnHost(capi::TF_OpKernelConstruction* construction) {
-    void* const kernel =
-        kernel_internal::KernelFunctionsOf<KernelT>().create_func(construction);
-    if (kernel != nullptr) static_cast<KernelT*>(kernel)->MoveToHost();
+    return MoveToHost(kernel_internal::SharedFunctionsOf<KernelT>().create_func(
+        construction));
+  }
+  static void* MoveToHost(void* kernel) {
+    if (kernel != nullptr) static_cast<BackendKernel*>(kernel)->MoveToHost();
     return kernel;
   }
+  template <class KernelT>
+  static constexpr Made MakeMade() {
+    Made made = {kernel_internal::SharedFunctionsOf<KernelT>(), nullptr};
+    if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
+      made.create_on_host = &CreateOnHost<KernelT>;
+    }
+    return made;
+  }
+  template <class KernelT>
+  static constexpr Made kMade = MakeMade<KernelT>();
+
+  void Add(KernelDef&& def, const char* attr, uint64_t set,
+           const Made& made) const;
+  void Add(KernelDef&& def, const Made& made) const;
 
   const bool on_host_ = false;
 };
+
+inline void Registrar::Add(KernelDef&& def, const char* attr, uint64_t set,
+                           const Made& made) const {
+  std::vector<DataType> types = Supported(set);
+  if (types.empty()) return;
+  Add(std::move(def).TypeConstraint(attr, std::move(types)), made);
+}
+
+inline void Registrar::Add(KernelDef&& def, const Made& made) const {
+  kernel_internal::KernelFunctions functions = made.functions;
+  if (on_host_) {
+    if (made.create_on_host == nullptr || !MayBeOnHost(def)) return;
+    functions.create_func = made.create_on_host;
+    def = std::move(def).AllInHostMemory();
+  }
+  // The reference makes the compiler emit TF_InitKernel. The op's name is
+  // not recorded for error messages: one class implements many ops, and the
+  // node's name is in the message.
+  static void (*const volatile entry_point)() = &TF_InitKernel;
+  static_cast<void>(entry_point);
+  kernel_internal::RegisteredKernels().AddMade(
+      std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
+      functions);
+}
 
 inline bool Registrar::MayBeOnHost(const KernelDef& def) {
   // Without a type, all tensors would be moved to the host; variables are in

@@ -33,57 +33,78 @@ namespace tfplug::kernel_internal {
   }
 }
 
+// A class of kernels, as functions. `init` calls the hook Init and sets `cache`.
+struct KernelClass {
+  void* (*construct)(KernelConstruction&);
+  absl::Status (*init)(void* kernel, KernelConstruction&, RunCache*& cache);
+  void (*delete_func)(void* kernel);
+  OpsFunction ops;
+};
+
+[[gnu::cold, gnu::noinline]] inline void FailConstruction(
+    const KernelConstruction& construction, const absl::Status& result,
+    OpsFunction ops) noexcept {
+  OwnedStatus status;
+  TFPLUG_INTERNAL_TRY {
+    const std::string op = construction.GetOp().value_or("");
+    const std::string node =
+        DescribeNode(op.empty() ? ops() : op, construction.name());
+    SetStatus(status.get(), internal::Annotate(result, node.c_str()));
+  }
+  TFPLUG_INTERNAL_CATCH_ALL {
+    internal::tensorflow.TF_SetStatus(status.get(), capi::TF_RESOURCE_EXHAUSTED,
+                                      "out of host memory");
+  }
+  internal::tensorflow.TF_OpKernelConstruction_Failure(construction.get(),
+                                                       status.get());
+}
+
+// Implements create_func.
+[[gnu::noinline]] inline void* CreateKernel(
+    const KernelClass& kernel_class,
+    capi::TF_OpKernelConstruction* c_construction) {
+  KernelConstruction construction(c_construction);
+  void* kernel = nullptr;
+  absl::Status result;
+  TFPLUG_INTERNAL_TRY {
+    kernel = kernel_class.construct(construction);
+    RunCache* cache = nullptr;
+    result = kernel_class.init(kernel, construction, cache);
+    if (ABSL_PREDICT_TRUE(result.ok())) {
+      RememberOp(construction, kernel_class.ops(), *cache);
+      return kernel;
+    }
+  }
+  TFPLUG_INTERNAL_CATCH_ALL { result = internal::CurrentException(); }
+  kernel_class.delete_func(kernel);
+  FailConstruction(construction, result, kernel_class.ops);
+  return nullptr;
+}
+
 // The functions that construct and destroy a synchronous or asynchronous
-// kernel; Base is tfplug::Kernel or tfplug::AsyncKernel.
+// kernel; Base is tfplug::Kernel or tfplug::AsyncKernel. What does not depend on
+// the class is in CreateKernel, because libraries have hundreds of classes.
 template <class KernelT, class Base>
 struct KernelLifetime {
   static void* create_func(capi::TF_OpKernelConstruction* c_construction) {
-    KernelConstruction construction(c_construction);
-    internal::Owned<KernelT> kernel;
-    absl::Status result;
-    TFPLUG_INTERNAL_TRY {
-      kernel = internal::Construct<KernelT>(construction);
-      result = kernel->KernelT::Init(construction);
-      if (ABSL_PREDICT_FALSE(!result.ok())) {
-        kernel.reset();
-      } else {
-        RememberOp(construction, RegisteredOps<KernelT>(),
-                   internal::Access::run_cache<Base>(*kernel));
-      }
-    }
-    TFPLUG_INTERNAL_CATCH_ALL {
-      result = internal::CurrentException();
-      internal::Destroy("create_func", kernel.release());
-    }
-    if (ABSL_PREDICT_FALSE(!result.ok())) {
-      FailConstruction(construction, result);
-      return nullptr;
-    }
-    return kernel.release();
+    return CreateKernel(kClass, c_construction);
   }
-
   static void delete_func(void* kernel) {
     internal::Destroy("delete_func", static_cast<KernelT*>(kernel));
   }
 
  private:
-  [[gnu::cold, gnu::noinline]] static void FailConstruction(
-      const KernelConstruction& construction,
-      const absl::Status& result) noexcept {
-    OwnedStatus status;
-    TFPLUG_INTERNAL_TRY {
-      const std::string op = construction.GetOp().value_or("");
-      const std::string node = DescribeNode(
-          op.empty() ? RegisteredOps<KernelT>() : op, construction.name());
-      SetStatus(status.get(), internal::Annotate(result, node.c_str()));
-    }
-    TFPLUG_INTERNAL_CATCH_ALL {
-      internal::tensorflow.TF_SetStatus(
-          status.get(), capi::TF_RESOURCE_EXHAUSTED, "out of host memory");
-    }
-    internal::tensorflow.TF_OpKernelConstruction_Failure(construction.get(),
-                                                         status.get());
+  static void* Construct(KernelConstruction& construction) {
+    return internal::Construct<KernelT>(construction).release();
   }
+  static absl::Status Init(void* kernel, KernelConstruction& construction,
+                           RunCache*& cache) {
+    KernelT& self = *static_cast<KernelT*>(kernel);
+    cache = &internal::Access::run_cache<Base>(self);
+    return self.KernelT::Init(construction);
+  }
+  static constexpr KernelClass kClass = {&Construct, &Init, &delete_func,
+                                         &RegisteredOps<KernelT>};
 };
 
 // Fails the run of a kernel whose construction failed. No known release of
