@@ -155,7 +155,8 @@ def main():
     except tf.errors.OpError as error:
         # TensorFlow's threads may wait for the failed worker: no ordinary exit.
         print("a worker failed, so this one cannot go on: "
-              f"{type(error).__name__}: {error.message.splitlines()[0]}", flush=True)
+              f"{type(error).__name__}: {' '.join(error.message.split())[:300]}",
+              flush=True)
         os._exit(TRY_AGAIN)
     watchdog.stop()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -110,6 +110,10 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
                 self, cluster_resolver=cluster_resolver,
                 communication_options=communication_options or
                 tf.distribute.experimental.CommunicationOptions()))
+        if self.cluster_resolver.cluster_spec().as_dict():
+            # The process has joined the cluster. A second strategy would reset the
+            # server, and lose requests of workers that are ahead.
+            adapter.keep_server(type(self.extended))
 
     def scope(self):
         """Returns the base class's scope; models must be created in it."""

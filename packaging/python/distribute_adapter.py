@@ -26,6 +26,8 @@ NAMES = {
     "CollectiveAllReduceExtended.__init__": (
         _MULTI_WORKER, ("container_strategy", "cluster_resolver",
                         "communication_options"), "MultiWorkerMirroredStrategy"),
+    "CollectiveAllReduceExtended._initialize_multi_worker": (
+        _MULTI_WORKER, ("cluster_resolver",), "a second MultiWorkerMirroredStrategy"),
     "CollectiveAllReduceStrategy._collective_key_base": (
         _MULTI_WORKER, None, "MultiWorkerMirroredStrategy"),
     "ParameterServerStrategyV2Extended._set_num_gpus": (
@@ -72,6 +74,19 @@ def multi_worker_extended():
     get("CollectiveAllReduceExtended.__init__")
     get("CollectiveAllReduceStrategy._collective_key_base")
     return owner("CollectiveAllReduceExtended._initialize_local_devices")
+
+
+def keep_server(extended):
+    """Makes later strategies of the class use the server that the first one started,
+    which also watches the other workers."""
+    join = get("CollectiveAllReduceExtended._initialize_multi_worker")
+    if "_std_server_started" not in join.__code__.co_consts:
+        raise NotImplementedError(
+            f"TensorFlow {tf.__version__} starts the server of a worker in another way "
+            "than 2.12 to 2.22, so a process can have one MultiWorkerMirroredStrategy "
+            "only; use it again, or install a newer tfplug")
+    extended._std_server_started = True
+    extended._enable_check_health = False
 
 
 def server_extended():

@@ -143,8 +143,9 @@ def legacy_keras():
 def all_trainings(make_strategy):
     """Returns the results of each way to train, each with a strategy of its own."""
     results = {"loop": loop(make_strategy())}
-    import keras
-    results["keras"] = fit(make_strategy(), keras)
+    if importlib.util.find_spec("keras") is not None:
+        import keras
+        results["keras"] = fit(make_strategy(), keras)
     legacy = legacy_keras()
     if legacy is not None:
         results["tf_keras"] = fit(make_strategy(), legacy)
