@@ -16,23 +16,25 @@ _FILES = {
         "driver.h": "the driver's calls; a stub",
         "device.h": "memory, streams and events on these calls",
         "backend.h": "the computations from which tfplug makes kernels",
+        "kernels.cc": "registration of the ops",
         "passes.h": "a graph pass",
     },
     "opencl": {
         "driver.*": "OpenCL's functions, loaded at run time, and their errors",
         "my_device.*": "memory, queues and events on these functions",
         "backend.h": "compilation and launch of kernels, whose source tfplug generates",
+        "kernels_*.cc": "registration of the ops",
     },
     "cuda_like": {
         "driver/": "the functions of CUDA's driver API, loaded at run time",
         "my_device.*": "memory, streams and events on these functions",
         "backend.*": "compilation and launch of kernels, whose source tfplug generates",
+        "kernels_*.cc": "registration of the ops",
         "blas.*": "products of matrices by cuBLAS",
         "timer.*": "the device's own times, for profiles",
         "passes.cc": "the graph passes",
     },
 }
-_KERNELS = "registration of the ops, in three files that compile in parallel"
 # Files of the template whose names in the project are special.
 _PLACES = {
     "clang-format": ".clang-format",
@@ -99,14 +101,13 @@ def _texts(options):
 
     sources = [place for place in texts
                if place.startswith("src/") and place.endswith(".cc")]
-    kernels = [s for s in sources if re.search(r"/(kernels_\w+|passes)\.cc$", s)]
+    kernels = [s for s in sources if re.search(r"/(kernels(_\w+)?|passes)\.cc$", s)]
     device = [s for s in sources if s not in kernels]
     if options.build == "meson":
         def listed(names):
             return ", ".join(f"'{name}'" for name in names)
     else:
         listed = " ".join
-    files = {**_FILES[origin], "kernels_*.cc": _KERNELS}
     values = {
         "@DEVICE_SOURCES@": listed(device),
         "@KERNEL_SOURCES@": listed(kernels),
@@ -115,7 +116,7 @@ def _texts(options):
                    "ctest --test-dir build"),
         "@FILES@": "\n".join(
             f"| `src/{_renamed(name, 'stub', options.name)}` | {text} |"
-            for name, text in files.items()),
+            for name, text in _FILES[origin].items()),
     }
     for place in ("README.md", "meson.build", "CMakeLists.txt"):
         for key, value in values.items():

@@ -1,5 +1,0 @@
-#include "backend.h"
-#include "tfplug/op_kernels/all_nn.h"
-#include "tfplug/op_kernels/register.h"
-
-TFPLUG_REGISTER_BACKEND(my_device::Backend, tfplug::AllNnOps);
