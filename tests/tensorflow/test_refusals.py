@@ -40,6 +40,8 @@ def _results(device):
         "grad": lambda: argmax_gradient(pair, pixel),
         "argmax": lambda: argmax_gradient(pixel, pair),
         "scalar": lambda: tf.strided_slice(tf.constant(3.), [0], [1]),
+        "scalar output": lambda: raw.TensorScatterUpdate(
+            tensor=3., indices=[[0]], updates=[.2]),
         "bitcast": lambda: tf.bitcast(tf.cast(pixel, tf.int8), tf.int32),
     }
     results = {}
@@ -65,6 +67,7 @@ WORDS = {
     "argmax": "InvalidArgumentError: {} Expected argmax shape to be [1,1,1,1], but got "
               "[1,1,1,2]",
     "scalar": "InvalidArgumentError: {} Attempting to slice scalar input.",
+    "scalar output": "InvalidArgumentError: {} Output must be at least 1-D",
     "bitcast": "InvalidArgumentError: {} Cannot bitcast from 6 to 3",
 }
 

@@ -101,6 +101,10 @@ class ScatterNdKernel : public BackendKernel {
           updates.dim(d) == shape.dim(static_cast<int>(depth) + d - outer);
     }
     if (inner_fits) return static_cast<int>(depth);
+    if (!is_new_ && shape.rank() == 0) {
+      return absl::InvalidArgumentError(
+          "Output must be at least 1-D, got shape: []");
+    }
     if (!is_new_ && has_rank) {
       const std::string dims =
           "inner " + std::to_string(inner) + " dimensions ";
