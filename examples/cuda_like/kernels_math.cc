@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/op_kernels/all_math.h>
+#include <tfplug/op_kernels/reduction.h>
 #include <tfplug/op_kernels/register.h>
 
 #include "backend.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/op_kernels/all_array.h>
+#include <tfplug/op_kernels/array.h>
 #include <tfplug/op_kernels/register.h>
 
 #include "backend.h"
