@@ -23,13 +23,13 @@ _FILES = {
         "driver.*": "OpenCL's functions, loaded at run time, and their errors",
         "my_device.*": "memory, queues and events on these functions",
         "backend.h": "compilation and launch of kernels, whose source tfplug generates",
-        "kernels_*.cc": "registration of the ops",
+        "kernels.cc": "registration of the ops",
     },
     "cuda_like": {
         "driver/": "the functions of CUDA's driver API, loaded at run time",
         "my_device.*": "memory, streams and events on these functions",
         "backend.*": "compilation and launch of kernels, whose source tfplug generates",
-        "kernels_*.cc": "registration of the ops",
+        "kernels.cc": "registration of the ops",
         "blas.*": "products of matrices by cuBLAS",
         "timer.*": "the device's own times, for profiles",
         "passes.cc": "the graph passes",
@@ -101,7 +101,7 @@ def _texts(options):
 
     sources = [place for place in texts
                if place.startswith("src/") and place.endswith(".cc")]
-    kernels = [s for s in sources if re.search(r"/(kernels(_\w+)?|passes)\.cc$", s)]
+    kernels = [s for s in sources if re.search(r"/(kernels|passes)\.cc$", s)]
     device = [s for s in sources if s not in kernels]
     if options.build == "meson":
         def listed(names):

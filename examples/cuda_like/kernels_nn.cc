@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include <tfplug/op_kernels/all_nn.h>
-#include <tfplug/op_kernels/register.h>
-
-#include "backend.h"
-
-TFPLUG_REGISTER_BACKEND(cuda_like::Backend, tfplug::AllNnOps);
