@@ -99,13 +99,23 @@ def write_documented(language, name, project):
 
 def check_new_projects(tfplug, work):
     """Writes projects with `tfplug new`; builds the tests of one and runs them."""
-    refused = ("Upper", "1st", "npu2", "my-device", "my_cpu", "gpu", "class")
-    for name in refused:
+    file = work / "file"
+    file.write_text("")
+    for name, *more in (
+            ("Upper",), ("1st",), ("npu2",), ("my-device",), ("my_cpu",), ("gpu",),
+            ("class",), ("lambda",), ("template",), ("time",), ("test",), ("tensorflow",),
+            ("keras",), ("pip",), ("a" * 300,), ("driver",),
+            ("backend", "--from", "cuda_like"), ("blas", "--from", "cuda_like"),
+            ("acme", "--directory", file), ("acme", "--directory", file / "below"),
+            ("acme", "--directory", "/proc/acme")):
+        directory = work / f"refused_{name[:9]}"
         try:
-            tfplug("new", name, "--directory", work / name)
+            tfplug("new", name, *([] if "--directory" in more else
+                                  ["--directory", directory]), *more)
         except AssertionError as error:
-            assert not (work / name).exists()
-            assert f"tfplug new {name}: " in str(error), error
+            assert not directory.exists()
+            assert f"tfplug new {name[:60]}: " in str(error), error
+            assert "Traceback" not in str(error), error
         else:
             raise AssertionError(f"tfplug new {name} succeeded")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that tools/lib/setup.sh uses only cached builds whose files are unchanged,
-and installs only packages with known checksums.
+"""Checks that only kept builds are used whose files are unchanged, and that
+tools/lib/setup.sh installs only packages with known checksums.
 
   setup_test.py PROJECT_ROOT
 """
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(sys.argv.pop(1))
 SETUP = ROOT / "tools/lib/setup.sh"
 
 
-class CachedBuildTest(unittest.TestCase):
+class KeptBuildTest(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
@@ -27,24 +27,25 @@ class CachedBuildTest(unittest.TestCase):
         library = pathlib.Path(f"{stage}{self.prefix}/lib/libabsl.a")
         library.parent.mkdir(parents=True)
         library.write_text("code")
-        self.prefix.parent.mkdir()
-        self.shell(f'keep_build "{stage}" "{self.prefix}" recipe')
+        self.kept_build("keep", stage, self.prefix, "recipe")
         self.library = self.prefix / "lib/libabsl.a"
 
-    def shell(self, command):
+    def kept_build(self, *arguments):
         return subprocess.run(
-            ["bash", "-c", f". {SETUP}; {command}"], text=True, check=False,
-            env={**os.environ, "XDG_CACHE_HOME": self.scratch.name},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            [sys.executable, ROOT / "packaging/python/kept_build.py", *arguments],
+            text=True, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def find(self, recipe="recipe"):
+        return self.kept_build("find", self.prefix.parent, "abseil", recipe)
 
     def found(self):
-        return self.shell("find_built abseil recipe").stdout.strip()
+        return self.find().stdout.strip()
 
     def test_an_intact_build_is_used(self):
         self.assertEqual(self.found(), str(self.prefix))
 
     def test_another_recipe_is_not_used(self):
-        run = self.shell("find_built abseil other")
+        run = self.find("other")
         self.assertEqual((run.stdout, run.stderr), ("", ""))
 
     def test_altered_contents(self):
@@ -66,8 +67,7 @@ class CachedBuildTest(unittest.TestCase):
     def test_writable_by_others(self):
         self.library.chmod(0o666)
         self.assertEqual(self.found(), "")
-        self.assertIn("is not used", self.shell(
-            "find_built abseil recipe").stderr)
+        self.assertIn("is not used", self.find().stderr)
 
     @unittest.skipUnless(os.getuid() == 0, "only root can change an owner")
     def test_owned_by_another_user(self):

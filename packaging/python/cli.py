@@ -4,11 +4,12 @@
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import tfplug
-from tfplug import doctor, new, sbom, wheel_file
+from tfplug import abseil, doctor, new, sbom, wheel_file
 
 _ROOT = pathlib.Path(tfplug.__file__).resolve().parent
 # The tools in tools/, which parse their own arguments.
@@ -19,27 +20,21 @@ _TOOLS = {
 }
 
 
-def _built_abseil(build):
-    """Returns the prefix of the Abseil in the cache, or "". Builds one first if
-    `build`: see tools/lib/setup.sh."""
-    command = 'find_abseil || { %s && find_abseil; }' % (
-        "mkdir -p $CACHE && make_abseil" if build else "false")
-    script = f'. "{_ROOT / "tools/setup.sh"}"; {command}'
-    return subprocess.run(["bash", "-c", script], text=True, check=False,
-                          stdout=subprocess.PIPE).stdout.strip()
-
-
-def _abseil(options):
-    prefix = _built_abseil(build=True)
-    if not prefix:
-        print("tfplug abseil: there is no Abseil for plug-ins. Meson fetches its source "
-              "itself if subprojects/ has a wrap file (meson wrap install abseil-cpp), and "
-              "CMake does without one.", file=sys.stderr)
+def _flags(options):
+    """Prints the options of compiler and linker for a plug-in."""
+    program = shutil.which("pkg-config") or shutil.which("pkgconf-pypi")
+    if not program:
+        print("tfplug --cflags: needs pkg-config: pip install pkgconf", file=sys.stderr)
         return 1
-    if options.pkgconfigdir:
-        prefix += "/lib/pkgconfig"
-    print(prefix)
-    return 0
+    try:
+        prefix = abseil.build()
+    except abseil.Error as error:
+        print(f"tfplug --cflags: {error}", file=sys.stderr)
+        return 1
+    path = ":".join(filter(None, (tfplug.get_pkgconfig_dir(), f"{prefix}/lib/pkgconfig",
+                                  os.environ.get("PKG_CONFIG_PATH"))))
+    return subprocess.run([program, *options.flags, "tfplug-plugin"], check=False,
+                          env={**os.environ, "PKG_CONFIG_PATH": path}).returncode
 
 
 def _run_tool(command, arguments):
@@ -64,17 +59,13 @@ def _parser():
             ("--version", tfplug.__version__, "the version")):
         show.add_argument(option, dest="show", action="store_const", const=value,
                           help=f"print {meaning}")
+    for option, meaning in (("--cflags", "compiler's"), ("--libs", "linker's")):
+        parser.add_argument(option, dest="flags", action="append_const", const=option,
+                            help=f"print the {meaning} options for a plug-in; builds "
+                            "Abseil first")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
-    abseil = commands.add_parser(
-        "abseil", help="build an Abseil that plug-ins can contain",
-        description="Builds a static, hidden, position-independent Abseil from the "
-        "source package of a Debian or Ubuntu machine, once, in ~/.cache/tfplug, "
-        "and prints its prefix.")
-    abseil.add_argument("--pkgconfigdir", action="store_true",
-                        help="print the directory for PKG_CONFIG_PATH instead")
-    abseil.set_defaults(run=_abseil)
-
+    abseil.add_parser(commands)
     new.add_parser(commands)
     doctor.add_parser(commands)
     sbom.add_parser(commands)
@@ -92,6 +83,8 @@ def main(arguments=None):
     if options.show:
         print(options.show)
         return 0
+    if options.flags:
+        return _flags(options)
     if hasattr(options, "tool"):
         return _run_tool(options.tool, rest)
     if not hasattr(options, "run"):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tfplug new: a project for a plug-in that builds, passes its tests and trains."""
 
+import ctypes
+import importlib.metadata
 import keyword
 import pathlib
 import re
@@ -41,6 +43,25 @@ _PLACES = {
     "gitignore": ".gitignore",
     "workflow/build.yml": ".github/workflows/build.yml",
 }
+# Words that cannot name a namespace in C++17 and C++20; Python's are keyword.kwlist.
+_CPP_WORDS = frozenset("""
+    alignas alignof asm auto bool case catch char compl concept const const_cast consteval
+    constexpr constinit co_await co_return co_yield decltype delete do double dynamic_cast
+    enum explicit export extern float friend goto inline int linux long mutable namespace
+    new noexcept not_eq nullptr operator or_eq private protected public register
+    reinterpret_cast requires short signed sizeof static static_assert static_cast std
+    struct switch template this thread_local throw typedef typeid typename typeof union
+    unix unsigned using virtual void volatile wchar_t xor xor_eq and_eq bitand bitor
+    main errno assert""".split())
+# Names of the project's own files, targets and classes, and of targets that build
+# systems reserve.
+_OWN_WORDS = frozenset("""
+    absl all benchmark clean conformance coverage dist doctest driver help install package
+    scan src test tests tfplug uninstall""".split())
+# Packages that people have beside a plug-in, whether or not they are installed here.
+_PACKAGES = frozenset("""
+    cmake jax keras meson ninja numpy pandas pip pytest scipy setuptools tensorboard
+    tensorflow tensorflow_probability tf_keras torch wheel""".split())
 
 
 def add_parser(commands):
@@ -63,17 +84,33 @@ def add_parser(commands):
 
 def problem_with(name):
     """Returns why a name cannot be that of a device, or ""."""
-    if not re.fullmatch(r"[a-z][a-z_]*", name):
-        return ("a name begins with a lower-case letter and consists of lower-case "
-                "letters and underscores, such as my_device: TensorFlow aborts on device "
-                "types with other characters than capital letters and underscores")
-    if keyword.iskeyword(name) or name in ("tfplug", "driver", "std"):
-        return "this name has another meaning in the project's code"
+    if not re.fullmatch(r"[a-z][a-z_]{0,39}", name):
+        return ("a name begins with a lower-case letter and consists of at most 40 "
+                "lower-case letters and underscores, such as my_device: TensorFlow aborts "
+                "on device types with other characters than capital letters and "
+                "underscores")
+    if (keyword.iskeyword(name) or name in _CPP_WORDS or name in _OWN_WORDS or
+            # The project's namespace has this name.
+            hasattr(ctypes.CDLL(None), name)):
+        return ("this name has another meaning in C++, in C's library, in Python or in "
+                "the project's build")
     # TensorFlow's own device types; its graph rewriters take any type that contains
     # "CPU" for the CPU.
     if "cpu" in name or name in ("gpu", "tpu", "default", "tpu_system"):
         return "the device type would be one of TensorFlow's own, or contain CPU"
+    if name in _PACKAGES or _is_other_package(name):
+        return ("a Python package has this name, which the project's wheel would replace "
+                "where it is installed")
     return ""
+
+
+def _is_other_package(name):
+    """Returns whether an installed package of this name is no plug-in's wheel."""
+    try:
+        files = importlib.metadata.distribution(name).files or []
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return not any(file.parts[0] == "tensorflow-plugins" for file in files)
 
 
 def _renamed(text, origin, name):
@@ -96,8 +133,12 @@ def _texts(options):
                 continue
             place = _renamed(source.relative_to(_TEMPLATE / part).as_posix(), renamed,
                              options.name)
-            texts[_PLACES.get(place, place)] = _renamed(
-                source.read_text(encoding="utf-8"), renamed, options.name)
+            place = _PLACES.get(place, place)
+            if place in texts:
+                raise ValueError(f"the project would have two files {place}; choose "
+                                 "another name")
+            texts[place] = _renamed(source.read_text(encoding="utf-8"), renamed,
+                                    options.name)
 
     sources = [place for place in texts
                if place.startswith("src/") and place.endswith(".cc")]
@@ -125,21 +166,34 @@ def _texts(options):
     return texts
 
 
-def run(options):
-    problem = problem_with(options.name)
-    directory = options.directory or pathlib.Path(options.name)
-    if not problem and directory.exists() and any(directory.iterdir()):
-        problem = f"{directory} exists and is not empty; --directory names another"
-    if problem:
-        print(f"tfplug new {options.name}: {problem}.", file=sys.stderr)
-        return 1
-    texts = _texts(options)
+def _write(directory, texts):
+    """Writes the files; `directory` is new or empty."""
     for target, text in texts.items():
         path = directory / target
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         if target == "build.sh":
             path.chmod(0o755)
+
+
+def run(options):
+    problem = problem_with(options.name)
+    directory = options.directory or pathlib.Path(options.name)
+    try:
+        if not problem and directory.is_file():
+            problem = f"{directory} is a file; --directory names a new directory"
+        if not problem and directory.exists() and any(directory.iterdir()):
+            problem = f"{directory} exists and is not empty; --directory names another"
+        if not problem:
+            _write(directory, _texts(options))
+    except ValueError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = (f"{error.filename or directory} cannot be written: {error.strerror}; "
+                   "--directory names another directory")
+    if problem:
+        print(f"tfplug new {options.name[:60]}: {problem}.", file=sys.stderr)
+        return 1
     print(f"Wrote {directory}. Next:\n\n    cd {directory}\n    ./build.sh\n"
           "    python train.py")
     return 0

@@ -22,10 +22,8 @@ TFPLUG_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export TFPLUG_ROOT
 export TFPLUG_BUILD=$TFPLUG_ROOT/build/gcc
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tfplug
-ABSEIL_OLDEST=20220623
-# Change these together with build_abseil and build_protobuf, so that a build
-# cached by an older recipe is not used.
-ABSEIL_RECIPE='2: static, position-independent, hidden, C++17, no flags or random'
+# Change it together with build_protobuf, so that a build cached by an older recipe
+# is not used.
 PROTOBUF_RECIPE='1: static, position-independent, hidden, C++17, without zlib'
 LOCK=$TFPLUG_ROOT/tools/lib/requirements.txt
 
@@ -134,49 +132,10 @@ install_packages() {
 
 # ---- Abseil and libprotobuf --------------------------------------------------
 
-# manifest PREFIX: prints the checksums of all files of a build.
-manifest() {
-  (cd "$1" && find . -type f ! -name manifest -print0 | LC_ALL=C sort -z |
-    xargs -0 sha256sum)
-}
+# kept_build COMMAND ARGUMENT...: see packaging/python/kept_build.py.
+kept_build() { "$(find_python)" "$TFPLUG_ROOT/packaging/python/kept_build.py" "$@"; }
 
-# is_intact PREFIX: succeeds if a cached build is unchanged, belongs to this user
-# and is not writable by others.
-is_intact() {
-  local foreign
-  foreign=$(find "$1" ! -uid "$(id -u)" -o ! -type l -perm /022) &&
-    [ -z "$foreign" ] && [ -f "$1/manifest" ] &&
-    [ "$(manifest "$1")" = "$(cat "$1/manifest")" ] && return
-  say "$1 is not used: it was altered, is incomplete, or can be written by" \
-    "another user."
-  return 1
-}
-
-# find_built NAME RECIPE: prints the directory of the newest intact build made by
-# this recipe.
-find_built() {
-  local stamp found=
-  for stamp in "$CACHE/$1"-*/recipe; do
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$2" ] &&
-      is_intact "$(dirname "$stamp")"; then
-      found=$(dirname "$stamp")
-    fi
-  done
-  [ -n "$found" ] && echo "$found"
-}
-
-# keep_build STAGE PREFIX RECIPE: moves a finished build into the cache.
-keep_build() {
-  chmod -R go-w "$1/$2"
-  echo "$3" >"$1/$2/recipe"
-  manifest "$1/$2" >"$1/manifest"
-  mv "$1/manifest" "$1/$2/manifest"
-  rm -rf "$2"
-  mv "$1/$2" "$2"
-}
-
-find_abseil() { find_built abseil "$ABSEIL_RECIPE"; }
-find_protobuf() { find_built protobuf "$PROTOBUF_RECIPE"; }
+find_protobuf() { kept_build find "$CACHE" protobuf "$PROTOBUF_RECIPE"; }
 
 # write_source_lists DIRECTORY: writes the machine's own sources of the
 # distribution's main component (one-line and deb822 style) as sources of source
@@ -240,50 +199,15 @@ fetch_source() {
       apt-get "${options[@]}" source --only-source "$package")
 }
 
-# build_abseil SOURCE BUILD STAGE PREFIX: leaves out the components, a quarter of the
-# whole, that tfplug does not need.
-build_abseil() {
-  sed -i '/^add_subdirectory(\(flags\|random\))/d' "$1/absl/CMakeLists.txt" &&
-  cmake -S "$1" -B "$2" -G Ninja \
-    -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_STANDARD=17 \
-    -DABSL_PROPAGATE_CXX_STD=ON \
-    -DBUILD_SHARED_LIBS=OFF \
-    -DBUILD_TESTING=OFF \
-    -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
-    -DCMAKE_CXX_VISIBILITY_PRESET=hidden \
-    -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON \
-    -DCMAKE_CXX_FLAGS='-ffunction-sections -fdata-sections' \
-    -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_INSTALL_PREFIX="$4" &&
-    DESTDIR="$3" ninja -C "$2" install
+find_abseil() {
+  "$(find_python)" "$TFPLUG_ROOT/packaging/python/abseil.py" --cached
 }
 
 # Builds a static, hidden, position-independent Abseil in the cache.
-make_abseil() (
-  find_abseil >/dev/null && exit 0
-  command -v apt-get >/dev/null || {
-    say "There is no apt-get to fetch the source of Abseil: Meson will fetch it."
-    exit 0
-  }
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  quietly "fetching the source package of Abseil" \
-    fetch_source abseil "$work" ||
-    die "The source package of Abseil could not be fetched. Is there a network," \
-      "and does the mirror in /etc/apt have source packages?"
-  source=$(find "$work/source" -mindepth 1 -maxdepth 1 -type d -name 'abseil-*')
-  prefix=$CACHE/$(basename "$source")
-  if ! at_least "$ABSEIL_OLDEST" "${source##*-}"; then
-    say "This distribution has Abseil ${source##*-}, older than" \
-      "$ABSEIL_OLDEST: Meson will fetch a newer one."
-    exit 0
-  fi
-  quietly "building Abseil ${source##*-}" \
-    build_abseil "$source" "$work/build" "$work/stage" "$prefix" ||
-    die "Abseil could not be built."
-  keep_build "$work/stage" "$prefix" "$ABSEIL_RECIPE"
-)
+make_abseil() {
+  [ -n "$(find_abseil)" ] || quietly "building Abseil" \
+    "$TFPLUG_VENV/bin/python" "$TFPLUG_ROOT/packaging/python/abseil.py"
+}
 
 # build_protobuf SOURCE BUILD STAGE PREFIX: builds the library and installs its
 # headers. The distribution's protoc, built from the same source, is used with it.
@@ -314,7 +238,7 @@ build_protobuf() {
 # Builds a static, hidden, position-independent libprotobuf in the cache, for
 # plug-ins that include tfplug/proto/proto.h.
 make_protobuf() (
-  find_protobuf >/dev/null && exit 0
+  [ -z "$(find_protobuf)" ] || exit 0
   without="Targets that need tfplug/proto/proto.h are not built."
   command -v apt-get >/dev/null || {
     say "There is no apt-get to fetch the source of protobuf. $without"
@@ -339,7 +263,7 @@ make_protobuf() (
   quietly "building libprotobuf ${source##*-}" \
     build_protobuf "$source" "$work/build" "$work/stage" "$prefix" ||
     die "libprotobuf could not be built."
-  keep_build "$work/stage" "$prefix" "$PROTOBUF_RECIPE"
+  kept_build keep "$work/stage" "$prefix" "$PROTOBUF_RECIPE"
 )
 
 # ---- Python ------------------------------------------------------------------
@@ -350,33 +274,38 @@ pip_install() {
     --progress-bar off --only-binary :all: "$@"
 }
 
-# Creates or completes $TFPLUG_VENV: the requested TensorFlow with the packages
-# it requires, and the packages of our tools in exactly the locked versions.
-make_venv() {
-  local python version=${TFPLUG_TENSORFLOW:-} wheel=tensorflow-cpu want
+# Sets TFPLUG_VENV, the virtual environment of the requested TensorFlow, and WANTED, what
+# pip installs there; creates it anew unless it contains that.
+create_venv() {
+  local python version=${TFPLUG_TENSORFLOW:-} wheel=tensorflow-cpu
   python=$(find_python) ||
     die "There is no Python 3.10 or newer with the venv module."
   [ "$(uname -m)" = x86_64 ] || wheel=tensorflow
-  want=("$wheel${version:+==$version}")
+  WANTED=("$wheel${version:+==$version}")
   if [ -n "$version" ] && ! at_least 2.18 "$version"; then
-    want+=('numpy<2')  # Built against the C API of NumPy 1.
+    WANTED+=('numpy<2')  # Built against the C API of NumPy 1.
   fi
-
   TFPLUG_VENV=$CACHE/venv-${version:-newest}-$("$python" -c \
     'import sys; print("py%d.%d" % sys.version_info[:2])')
   export TFPLUG_VENV
+  grep -qsF "${WANTED[*]} " "$TFPLUG_VENV/requirements" &&
+    "$TFPLUG_VENV/bin/python" -c '' && return
+  quietly "creating $TFPLUG_VENV" "$python" -m venv --clear "$TFPLUG_VENV" ||
+    die "The virtual environment could not be created."
+}
+
+# Completes $TFPLUG_VENV: the requested TensorFlow with the packages it requires, and
+# the packages of our tools in exactly the locked versions.
+fill_venv() {
   # The files name what is installed. The tools do not depend on TensorFlow: a change
   # of the lock leaves it alone.
   local stamp=$TFPLUG_VENV/requirements tools=$TFPLUG_VENV/tools locked
   locked=$(sha256sum <"$LOCK")
-  if ! grep -qsF "${want[*]} " "$stamp" || ! "$TFPLUG_VENV/bin/python" -c ''; then
-    rm -f "$stamp" "$tools"
-    quietly "creating $TFPLUG_VENV" "$python" -m venv --clear "$TFPLUG_VENV" ||
-      die "The virtual environment could not be created."
-    quietly "pip install ${want[*]}" pip_install "${want[@]}" ||
-      die "pip could not install TensorFlow ${version}. Is there a network, and a" \
-        "wheel for $("$python" --version)? TFPLUG_PYTHON names another Python."
-    echo "${want[*]} " >"$stamp"
+  if [ ! -e "$stamp" ]; then
+    quietly "pip install ${WANTED[*]}" pip_install "${WANTED[@]}" ||
+      die "pip could not install ${WANTED[0]}. Is there a network, and a wheel for" \
+        "$("$TFPLUG_VENV/bin/python" --version)? TFPLUG_PYTHON names another Python."
+    echo "${WANTED[*]} " >"$stamp"
   fi
   if [ "$(cat "$tools" 2>/dev/null)" != "$locked" ]; then
     quietly "pip install of the tools in ${LOCK#"$TFPLUG_ROOT"/}" \
@@ -428,10 +357,11 @@ set_up() {
   # Only one process at a time may change the cache.
   exec 9>"$CACHE/lock"
   flock 9
+  create_venv
   # Builds while pip waits for its downloads.
   { make_abseil && { [ "${1:-}" = plugin ] || make_protobuf; }; } &
   local libraries=$!
-  make_venv
+  fill_venv
   wait "$libraries" || exit 1
   exec 9>&-
 

