@@ -2,8 +2,9 @@
 """Finds the error messages in the headers.
 
 A message is the text of an absl::…Error(…), of a LogError(…) or LogWarning(…),
-or of a static_assert that begins with "tfplug: ". Every part that is not a
-string literal becomes an ellipsis.
+or of a static_assert, or an entry of the lists of mistakes that a macro asserts,
+that begins with "tfplug: ". Every part that is not a string literal becomes an
+ellipsis.
 """
 
 import dataclasses
@@ -14,9 +15,9 @@ _TOKEN = re.compile(r"""
     //[^\n]* | /\*.*?\*/ | '(?:\\.|[^'\\\n])+'
   | (?P<string>"(?:\\.|[^"\\\n])*")
   | (?P<call>\babsl::(?P<code>\w+)Error\( | \b(?P<log>LogError|LogWarning)\(
-           | \bstatic_assert\()
+           | \bstatic_assert\( | \bX\( | \bTFPLUG_INTERNAL_REFUSE\w*\()
   | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<comma>,)
-  | (?P<space>\s+) | (?P<other>\+|[\w:.*&>!=<?-]+|.)
+  | (?P<space>(?:\s|\\\n)+) | (?P<other>\+|[\w:.*&>!=<?-]+|.)
 """, re.X | re.S)
 
 

@@ -5,7 +5,8 @@
 
 Each *.cc in DIRECTORY lists texts that the compiler's errors must contain, one
 `// expect: TEXT` per line, and may limit the number of errors with
-`// expect-errors: NUMBER`. At least one file, marked `// expect-success`, must
+`// expect-errors: NUMBER`. A text that begins with "tfplug: " must be in clang++'s
+first line, and in g++'s first five, of which most name the files that include. At least one file, marked `// expect-success`, must
 compile, which shows that the flags are right. In the directory `device`, two
 files that each register a device must not link. The headers that all files include
 are compiled once, beforehand.
@@ -29,8 +30,13 @@ def run(command):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    # Compilers break lines differently.
-    return result.returncode, re.sub(r"\s+", " ", result.stdout)
+    return result.returncode, result.stdout
+
+
+def line_of(text, output):
+    """Returns the number of the first line that contains `text`, from 1."""
+    before = output.partition(text)[0]
+    return before.count("\n") + 1
 
 
 def count_errors(output):
@@ -41,7 +47,8 @@ def check(compile_command, case):
     """Returns the problem with the result of compiling `case`, or None."""
     source = case.read_text()
     expected = re.findall(r"^// expect: (.+)$", source, re.MULTILINE)
-    code, output = run(compile_command + ["-fsyntax-only", str(case)])
+    code, lines = run(compile_command + ["-fsyntax-only", str(case)])
+    output = re.sub(r"\s+", " ", lines)  # Compilers break lines differently.
     if "// expect-success" in source:
         return None if code == 0 else f"does not compile: {output}"
     if not expected:
@@ -52,6 +59,11 @@ def check(compile_command, case):
     missing = [text for text in expected if text not in errors]
     if missing:
         return f"fails without the texts {missing}: {output[:2000]}"
+    first = 1 if "clang" in compile_command[0] else 5
+    late = [text for text in expected
+            if text.startswith("tfplug: ") and line_of(text, lines) > first]
+    if late:
+        return f"says {late} only after line {first}: {lines[:2000]}"
     allowed = re.search(r"^// expect-errors: (\d+)$", source, re.MULTILINE)
     if allowed and count_errors(output) > int(allowed.group(1)):
         return f"fails with {count_errors(output)} errors: {output[:2000]}"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this class does not override every required hook
-// expect: Usage
-// expect-errors: 2
+// expect: tfplug: the allocator class does not override Usage
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Memory : public tfplug::Allocator {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this class does not override every required hook
-// expect: BlockHost
-// expect-errors: 3
+// expect: tfplug: the event class does not override BlockHost
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Event : public tfplug::Event {

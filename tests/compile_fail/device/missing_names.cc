@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: kName
-// expect: kType
+// expect: tfplug: the platform has no public `static constexpr char kName[]`
+// expect: the platform has no public `static constexpr char kType[]`
 #include "minimal_device.h"
 
 class Platform : public tfplug::Platform<minimal::Device> {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this class does not override every required hook
-// expect: CopyDeviceToDevice
-// expect: RunOnHost
+// expect: tfplug: the stream class does not override CopyDeviceToDevice
+// expect: the stream class does not override RunOnHost
 // expect-errors: 2
 #include "minimal_device.h"
 

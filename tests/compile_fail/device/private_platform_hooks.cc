@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the hooks of this class must be public
+// expect: tfplug: the hooks of the platform class must be public
 // expect-errors: 1
 #include "minimal_device.h"
 

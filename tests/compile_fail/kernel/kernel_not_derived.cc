@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a kernel must be derived from tfplug::Kernel
+// expect: tfplug: a kernel must be publicly derived from tfplug::Kernel
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Relu {};

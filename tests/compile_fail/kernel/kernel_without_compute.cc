@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this class does not override every required hook
-// expect: Compute
+// expect: tfplug: this kernel does not override Compute (ComputeAsync)
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Relu : public tfplug::Kernel {};

@@ -2,232 +2,296 @@
 #ifndef TFPLUG_DEVICE_INTERNAL_CLASS_CHECKS_H_
 #define TFPLUG_DEVICE_INTERNAL_CLASS_CHECKS_H_
 
+#include <cstdint>
 #include <type_traits>
 
-#include "absl/status/status.h"
+#include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/override.h"
 #include "tfplug/device/allocator.h"
 #include "tfplug/device/device.h"
 #include "tfplug/device/event.h"
+#include "tfplug/device/internal/hook_signatures.h"
 #include "tfplug/device/platform.h"
 #include "tfplug/device/stream.h"
 #include "tfplug/device/timer.h"
 
 #pragma GCC visibility push(hidden)
 
-// Validates an author's classes at compile time, with one message for each
-// mistake. Code that uses the classes is compiled only if ClassesAreValid
-// returns true.
+// Finds mistakes in an author's classes at compile time. TFPLUG_REGISTER_DEVICE
+// asserts each of them itself, so that the compiler begins with the sentence
+// and the line of the author's code. Code that uses the classes is compiled
+// only if there is no mistake.
+
+// Calls X(argument, identifier, text) for every mistake.
+#define TFPLUG_INTERNAL_DEVICE_MISTAKES(X, argument)                         \
+  X(argument, kNotAPlatform,                                                 \
+    "tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived " \
+    "from tfplug::Platform<Device>")                                         \
+  X(argument, kNoName,                                                       \
+    "tfplug: the platform has no public `static constexpr char kName[]`, "   \
+    "its name, such as \"MY_DEVICE\"")                                       \
+  X(argument, kNoType,                                                       \
+    "tfplug: the platform has no public `static constexpr char kType[]`, "   \
+    "the type of its devices, such as \"MY_DEVICE\"")                        \
+  X(argument, kBadName,                                                      \
+    "tfplug: kName must begin with a capital letter and contain only "       \
+    "capital letters and underscores; TensorFlow aborts on other names")     \
+  X(argument, kBadType,                                                      \
+    "tfplug: kType must begin with a capital letter and contain only "       \
+    "capital letters and underscores; TensorFlow aborts on other types")     \
+  X(argument, kTypeOfCpu,                                                    \
+    "tfplug: kType must not contain \"CPU\": TensorFlow's graph optimizers " \
+    "treat such a device as the CPU and move its ops")                       \
+  X(argument, kNotADevice,                                                   \
+    "tfplug: the argument of tfplug::Platform must be publicly derived "     \
+    "from tfplug::Device<Stream, Allocator>")                                \
+  X(argument, kNotAStream,                                                   \
+    "tfplug: derive the stream with `class MyStream : public "               \
+    "tfplug::Stream<MyStream, MyEvent>`: the first argument must be the "    \
+    "class itself")                                                          \
+  X(argument, kNotAnEvent,                                                   \
+    "tfplug: the second argument of tfplug::Stream must be publicly "        \
+    "derived from tfplug::Event")                                            \
+  X(argument, kNotATimer,                                                    \
+    "tfplug: the third argument of tfplug::Stream must be publicly derived " \
+    "from tfplug::Timer")                                                    \
+  X(argument, kNotAnAllocator,                                               \
+    "tfplug: the second argument of tfplug::Device must be publicly "        \
+    "derived from tfplug::Allocator")                                        \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Platform, "platform")           \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Device, "device")               \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Stream, "stream")               \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Event, "event")                 \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Timer, "timer")                 \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Allocator, "allocator")         \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "platform", DeviceCount)              \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", GetStatus)                  \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RecordEvent)                \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", WaitForEvent)               \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyHostToDevice)           \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyDeviceToHost)           \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyDeviceToDevice)         \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", Memset)                     \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RunOnHost)                  \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "event", Poll)                        \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "event", BlockHost)                   \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "timer", Nanoseconds)                 \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Allocate)                \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Deallocate)              \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Usage)                   \
+  X(argument, kHalfUnified,                                                  \
+    "tfplug: override both AllocateUnified and DeallocateUnified, or "       \
+    "neither")                                                               \
+  X(argument, kNoTimer,                                                      \
+    "tfplug: a stream whose timer is not a HostTimer must override "         \
+    "StartTimer and StopTimer")                                              \
+  X(argument, kNoClock,                                                      \
+    "tfplug: override both Timer::GetTimes and Device::GetTime, or neither")
+
+#define TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Class, name)                \
+  X(argument, kHidden##Class,                                                  \
+    "tfplug: the hooks of the " name                                           \
+    " class must be public and must not be overloaded; write `public:` above " \
+    "them")                                                                    \
+  X(argument, kOther##Class,                                                   \
+    "tfplug: the arguments or the result of a hook of the " name               \
+    " class differ from the base class's, so the hook overrides nothing; "     \
+    "mark every hook `override`, and the compiler names it")                   \
+  X(argument, kNoConstructor##Class,                                           \
+    "tfplug: the " name                                                        \
+    " class needs a public constructor; the comment above tfplug::" #Class     \
+    " lists the arguments that it may take")
+
+#define TFPLUG_INTERNAL_NO_HOOK(X, argument, name, Hook) \
+  X(argument, kNo##Hook, "tfplug: the " name " class does not override " #Hook)
+
 namespace tfplug::device_internal {
 
-// Evaluates every check, so that the compiler reports all mistakes at once.
-template <class... Checks>
-constexpr bool AllOf(Checks... checks) {
-  return (checks && ...);
+#define TFPLUG_INTERNAL_IDENTIFIER(argument, identifier, text) identifier,
+enum Mistake {
+  TFPLUG_INTERNAL_DEVICE_MISTAKES(TFPLUG_INTERNAL_IDENTIFIER, _) kMistakes
+};
+#undef TFPLUG_INTERNAL_IDENTIFIER
+static_assert(kMistakes <= 64, "a mistake is a bit");
+
+constexpr uint64_t If(bool is_made, Mistake mistake) {
+  return is_made ? uint64_t{1} << mistake : 0;
 }
 
-template <class Function>
-struct Signature;
-template <class Result, class Class, class... Arguments>
-struct Signature<Result (Class::*)(Arguments...)> {
-  using Type = Result(Arguments...);
-};
-template <class Result, class Class, class... Arguments>
-struct Signature<Result (Class::*)(Arguments...) noexcept> {
-  using Type = Result(Arguments...);
-};
-template <class Result, class Class, class... Arguments>
-struct Signature<Result (Class::*)(Arguments...) const> {
-  using Type = Result(Arguments...) const;
-};
+// Whether T is a class that is publicly derived from Base.
+template <class T, class Base>
+inline constexpr bool kIsA = std::is_convertible_v<T*, Base*>;
 
-template <class A, class B>
-inline constexpr bool kSameSignature =
-    std::is_same_v<typename Signature<A>::Type, typename Signature<B>::Type>;
+template <class T>
+using NameOf = decltype(T::kName);
+template <class T>
+using TypeOf = decltype(T::kType);
+template <class T>
+using DeviceOf = typename T::Device;
 
-// There is one function for each base class B. Its result type is a
-// bool_constant, which is true if every hook of T has the signature that it has
-// in B. If a hook in T is private or overloaded, overload resolution selects
-// the function that returns void.
-#define TFPLUG_INTERNAL_SAME(name) \
-  kSameSignature<decltype(&T::name), decltype(&B::name)>
-template <class T, class B>
-auto PlatformHooks(int)
-    -> std::bool_constant<TFPLUG_INTERNAL_SAME(Init) &&
-                          TFPLUG_INTERNAL_SAME(Options) &&
-                          TFPLUG_INTERNAL_SAME(DeviceCount)>;
-template <class T, class B>
-void PlatformHooks(...);
+// Whether Member<T> is there, and can be accessed.
+template <template <class> class Member, class T, class = void>
+inline constexpr bool kHas = false;
+template <template <class> class Member, class T>
+inline constexpr bool kHas<Member, T, std::void_t<Member<T>>> = true;
 
-template <class T, class B>
-auto DeviceHooks(int) -> std::bool_constant<
-    TFPLUG_INTERNAL_SAME(Init) && TFPLUG_INTERNAL_SAME(HardwareName) &&
-    TFPLUG_INTERNAL_SAME(Vendor) && TFPLUG_INTERNAL_SAME(PciBusId) &&
-    TFPLUG_INTERNAL_SAME(NumaNode) && TFPLUG_INTERNAL_SAME(MemoryBandwidth) &&
-    TFPLUG_INTERNAL_SAME(Gflops) &&
-    TFPLUG_INTERNAL_SAME(SynchronizeAllActivity) &&
-    TFPLUG_INTERNAL_SAME(CopyHostToDeviceSync) &&
-    TFPLUG_INTERNAL_SAME(CopyDeviceToHostSync) &&
-    TFPLUG_INTERNAL_SAME(CopyDeviceToDeviceSync) &&
-    TFPLUG_INTERNAL_SAME(GetTime)>;
-template <class T, class B>
-void DeviceHooks(...);
-
-template <class T, class B>
-auto StreamHooks(int) -> std::bool_constant<
-    TFPLUG_INTERNAL_SAME(Init) && TFPLUG_INTERNAL_SAME(GetStatus) &&
-    TFPLUG_INTERNAL_SAME(WaitForStream) && TFPLUG_INTERNAL_SAME(RecordEvent) &&
-    TFPLUG_INTERNAL_SAME(WaitForEvent) &&
-    TFPLUG_INTERNAL_SAME(CopyHostToDevice) &&
-    TFPLUG_INTERNAL_SAME(CopyDeviceToHost) &&
-    TFPLUG_INTERNAL_SAME(CopyDeviceToDevice) && TFPLUG_INTERNAL_SAME(MemZero) &&
-    TFPLUG_INTERNAL_SAME(Memset) && TFPLUG_INTERNAL_SAME(Memset32) &&
-    TFPLUG_INTERNAL_SAME(RunOnHost) &&
-    TFPLUG_INTERNAL_SAME(BlockHostUntilDone) &&
-    TFPLUG_INTERNAL_SAME(StartTimer) && TFPLUG_INTERNAL_SAME(StopTimer)>;
-template <class T, class B>
-void StreamHooks(...);
-
-template <class T, class B>
-auto EventHooks(int) -> std::bool_constant<TFPLUG_INTERNAL_SAME(Init) &&
-                                           TFPLUG_INTERNAL_SAME(Poll) &&
-                                           TFPLUG_INTERNAL_SAME(BlockHost)>;
-template <class T, class B>
-void EventHooks(...);
-
-template <class T, class B>
-auto TimerHooks(int) -> std::bool_constant<TFPLUG_INTERNAL_SAME(Init) &&
-                                           TFPLUG_INTERNAL_SAME(Nanoseconds) &&
-                                           TFPLUG_INTERNAL_SAME(GetTimes)>;
-template <class T, class B>
-void TimerHooks(...);
-
-template <class T, class B>
-auto AllocatorHooks(int) -> std::bool_constant<
-    TFPLUG_INTERNAL_SAME(Init) && TFPLUG_INTERNAL_SAME(Allocate) &&
-    TFPLUG_INTERNAL_SAME(Deallocate) && TFPLUG_INTERNAL_SAME(AllocateHost) &&
-    TFPLUG_INTERNAL_SAME(DeallocateHost) &&
-    TFPLUG_INTERNAL_SAME(AllocateUnified) &&
-    TFPLUG_INTERNAL_SAME(DeallocateUnified) && TFPLUG_INTERNAL_SAME(Stats) &&
-    TFPLUG_INTERNAL_SAME(Usage)>;
-template <class T, class B>
-void AllocatorHooks(...);
-#undef TFPLUG_INTERNAL_SAME
-
-// Returns whether `Result`, the result type of one of these functions for T,
-// means that the hooks of T are valid.
-template <class T, class Result>
-constexpr bool HooksAreValid() {
-  static_assert(!std::is_void_v<Result>,
-                "tfplug: the hooks of this class must be public and must not "
-                "be overloaded; write `public:` above them");
-  if constexpr (std::is_void_v<Result>) {
-    return false;
+template <class PlatformT>
+constexpr uint64_t NameMistakes() {
+  if constexpr (!kHas<NameOf, PlatformT> || !kHas<TypeOf, PlatformT>) {
+    return If(!kHas<NameOf, PlatformT>, kNoName) |
+           If(!kHas<TypeOf, PlatformT>, kNoType);
   } else {
-    static_assert(
-        Result::value,
-        "tfplug: the arguments or the result of a hook of this class "
-        "differ from the base class's, so the hook overrides nothing; "
-        "mark every hook `override`, and the compiler names it");
-    return Result::value;
+    return If(!internal::IsDeviceType(PlatformT::kName), kBadName) |
+           If(!internal::IsDeviceType(PlatformT::kType), kBadType) |
+           If(internal::IsTakenForCpu(PlatformT::kType), kTypeOfCpu);
   }
 }
 
-// Validates a Device and its stream, event, timer and allocator classes.
-template <class DeviceT>
-struct DeviceChecks {
+// Whether T has a constructor that takes the arguments, or none. That of an
+// abstract class cannot be found.
+template <class T, class... Arguments>
+inline constexpr bool kIsConstructible =
+    std::is_abstract_v<T> || std::is_default_constructible_v<T> ||
+    std::is_constructible_v<T, Arguments...>;
+
+// Returns the mistakes in the hooks and constructors of a class; `Hooks` is the
+// result type of one of the functions in hook_signatures.h.
+template <class Hooks>
+constexpr uint64_t ClassMistakes(Mistake hidden, Mistake other,
+                                 Mistake no_constructor,
+                                 bool is_constructible) {
+  if constexpr (std::is_void_v<Hooks>) {
+    return If(true, hidden);
+  } else {
+    return If(!Hooks::value, other) | If(!is_constructible, no_constructor);
+  }
+}
+
+// For a class T with the base class B, in a function that knows both.
+#define TFPLUG_INTERNAL_MISSES(T, B, Hook)                       \
+  If(std::is_abstract_v<T>&&                                     \
+         std::is_same_v<decltype(&T::Hook), decltype(&B::Hook)>, \
+     kNo##Hook)
+
+template <class StreamT, class B>
+constexpr uint64_t MissingStreamHooks() {
+  return TFPLUG_INTERNAL_MISSES(StreamT, B, GetStatus) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, RecordEvent) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, WaitForEvent) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, CopyHostToDevice) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, CopyDeviceToHost) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, CopyDeviceToDevice) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, Memset) |
+         TFPLUG_INTERNAL_MISSES(StreamT, B, RunOnHost);
+}
+
+template <class EventT, class TimerT, class AllocatorT>
+constexpr uint64_t MissingHooks() {
+  return TFPLUG_INTERNAL_MISSES(EventT, Event, Poll) |
+         TFPLUG_INTERNAL_MISSES(EventT, Event, BlockHost) |
+         TFPLUG_INTERNAL_MISSES(TimerT, Timer, Nanoseconds) |
+         TFPLUG_INTERNAL_MISSES(AllocatorT, Allocator, Allocate) |
+         TFPLUG_INTERNAL_MISSES(AllocatorT, Allocator, Deallocate) |
+         TFPLUG_INTERNAL_MISSES(AllocatorT, Allocator, Usage);
+}
+
+// Returns the mistakes in the combination of hooks that are overridden.
+template <class DeviceT, class StreamT, class TimerT, class AllocatorT>
+constexpr uint64_t CombinationMistakes() {
+  using DeviceBase = tfplug::Device<StreamT, AllocatorT>;
+  using StreamBase = tfplug::Stream<StreamT, typename DeviceT::Event, TimerT>;
+  constexpr bool kUnified = internal::Overrides(&AllocatorT::AllocateUnified,
+                                                &Allocator::AllocateUnified);
+  constexpr bool kFreesUnified = internal::Overrides(
+      &AllocatorT::DeallocateUnified, &Allocator::DeallocateUnified);
+  constexpr bool kStarts =
+      internal::Overrides(&StreamT::StartTimer, &StreamBase::StartTimer) &&
+      internal::Overrides(&StreamT::StopTimer, &StreamBase::StopTimer);
+  constexpr bool kHasTimes =
+      internal::Overrides(&TimerT::GetTimes, &Timer::GetTimes);
+  constexpr bool kHasClock =
+      internal::Overrides(&DeviceT::GetTime, &DeviceBase::GetTime);
+  return If(kUnified != kFreesUnified, kHalfUnified) |
+         If(!kStarts && !std::is_base_of_v<HostTimer, TimerT>, kNoTimer) |
+         If(kHasTimes != kHasClock, kNoClock);
+}
+
+// Returns the mistakes in a Device and its stream, event, timer and allocator.
+template <class PlatformT, class DeviceT>
+constexpr uint64_t DeviceMistakes() {
   using AllocatorT = typename DeviceT::Allocator;
   using StreamT = typename DeviceT::Stream;
   using EventT = typename DeviceT::Event;
   using TimerT = typename DeviceT::Timer;
   using DeviceBase = tfplug::Device<StreamT, AllocatorT>;
   using StreamBase = tfplug::Stream<StreamT, EventT, TimerT>;
-
-  static constexpr bool kAreDerived =
-      std::is_base_of_v<DeviceBase, DeviceT> &&
-      std::is_base_of_v<StreamBase, StreamT> &&
-      std::is_base_of_v<tfplug::Event, EventT> &&
-      std::is_base_of_v<tfplug::Timer, TimerT> &&
-      std::is_base_of_v<tfplug::Allocator, AllocatorT>;
-
-  // The assertions are in a function: after an assertion that fails in a class,
-  // clang would still instantiate the code behind `if constexpr`.
-  static constexpr bool AreValid() {
-    static_assert(
-        std::is_base_of_v<DeviceBase, DeviceT>,
-        "tfplug: the argument of tfplug::Platform must be derived from "
-        "tfplug::Device<Stream, Allocator>");
-    static_assert(std::is_base_of_v<StreamBase, StreamT>,
-                  "tfplug: derive the stream with `class MyStream : public "
-                  "tfplug::Stream<MyStream, MyEvent>`: the first argument must "
-                  "be the class itself");
-    static_assert(
-        std::is_base_of_v<tfplug::Event, EventT>,
-        "tfplug: the second argument of tfplug::Stream must be derived "
-        "from tfplug::Event");
-    static_assert(
-        std::is_base_of_v<tfplug::Timer, TimerT>,
-        "tfplug: the third argument of tfplug::Stream must be derived "
-        "from tfplug::Timer");
-    static_assert(
-        std::is_base_of_v<tfplug::Allocator, AllocatorT>,
-        "tfplug: the second argument of tfplug::Device must be derived "
-        "from tfplug::Allocator");
-    if constexpr (!kAreDerived) {
-      return false;
-    } else if constexpr (
-        AllOf(HooksAreValid<DeviceT,
-                            decltype(DeviceHooks<DeviceT, DeviceBase>(0))>(),
-              HooksAreValid<StreamT,
-                            decltype(StreamHooks<StreamT, StreamBase>(0))>(),
-              HooksAreValid<EventT, decltype(EventHooks<EventT, Event>(0))>(),
-              HooksAreValid<TimerT, decltype(TimerHooks<TimerT, Timer>(0))>(),
-              HooksAreValid<AllocatorT,
-                            decltype(AllocatorHooks<AllocatorT, Allocator>(
-                                0))>())) {
-      constexpr bool kAllocatesUnified = internal::Overrides(
-          &AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
-      constexpr bool kDeallocatesUnified = internal::Overrides(
-          &AllocatorT::DeallocateUnified, &Allocator::DeallocateUnified);
-      static_assert(kAllocatesUnified == kDeallocatesUnified,
-                    "tfplug: override both AllocateUnified and "
-                    "DeallocateUnified, or neither");
-      constexpr bool kHasTimer =
-          std::is_base_of_v<HostTimer, TimerT> ||
-          (internal::Overrides(&StreamT::StartTimer, &StreamBase::StartTimer) &&
-           internal::Overrides(&StreamT::StopTimer, &StreamBase::StopTimer));
-      static_assert(kHasTimer,
-                    "tfplug: a stream whose timer is not a HostTimer must "
-                    "override StartTimer and StopTimer");
-      constexpr bool kTimesHaveClock =
-          internal::Overrides(&TimerT::GetTimes, &Timer::GetTimes) ==
-          internal::Overrides(&DeviceT::GetTime, &DeviceBase::GetTime);
-      static_assert(kTimesHaveClock,
-                    "tfplug: override both Timer::GetTimes and "
-                    "Device::GetTime, or neither");
-      return kAllocatesUnified == kDeallocatesUnified && kHasTimer &&
-             kTimesHaveClock;
+  constexpr uint64_t kBases = If(!kIsA<DeviceT, DeviceBase>, kNotADevice) |
+                              If(!kIsA<StreamT, StreamBase>, kNotAStream) |
+                              If(!kIsA<EventT, Event>, kNotAnEvent) |
+                              If(!kIsA<TimerT, Timer>, kNotATimer) |
+                              If(!kIsA<AllocatorT, Allocator>, kNotAnAllocator);
+  if constexpr (kBases != 0) {
+    return kBases;
+  } else {
+    constexpr uint64_t kClasses =
+        ClassMistakes<decltype(DeviceHooks<DeviceT, DeviceBase>(0))>(
+            kHiddenDevice, kOtherDevice, kNoConstructorDevice,
+            kIsConstructible<DeviceT, int> ||
+                std::is_constructible_v<DeviceT, PlatformT&, int>) |
+        ClassMistakes<decltype(StreamHooks<StreamT, StreamBase>(0))>(
+            kHiddenStream, kOtherStream, kNoConstructorStream,
+            kIsConstructible<StreamT, DeviceT&> ||
+                std::is_constructible_v<StreamT, DeviceT&, StreamOptions>) |
+        ClassMistakes<decltype(EventHooks<EventT, Event>(0))>(
+            kHiddenEvent, kOtherEvent, kNoConstructorEvent,
+            kIsConstructible<EventT, DeviceT&>) |
+        ClassMistakes<decltype(TimerHooks<TimerT, Timer>(0))>(
+            kHiddenTimer, kOtherTimer, kNoConstructorTimer,
+            kIsConstructible<TimerT, DeviceT&>) |
+        ClassMistakes<decltype(AllocatorHooks<AllocatorT, Allocator>(0))>(
+            kHiddenAllocator, kOtherAllocator, kNoConstructorAllocator,
+            kIsConstructible<AllocatorT, DeviceT&>);
+    if constexpr (kClasses != 0) {
+      return kClasses;
     } else {
-      return false;
+      return MissingStreamHooks<StreamT, StreamBase>() |
+             MissingHooks<EventT, TimerT, AllocatorT>() |
+             CombinationMistakes<DeviceT, StreamT, TimerT, AllocatorT>();
     }
   }
-};
+}
 
 template <class PlatformT>
-constexpr bool ClassesAreValid() {
-  using DeviceT = typename PlatformT::Device;
-  using Base = tfplug::Platform<DeviceT>;
-  static_assert(std::is_base_of_v<Base, PlatformT>,
-                "tfplug: TFPLUG_REGISTER_DEVICE takes a class derived from "
-                "tfplug::Platform<Device>");
-  if constexpr (!std::is_base_of_v<Base, PlatformT>) {
-    return false;
+constexpr uint64_t PlatformMistakes() {
+  if constexpr (!kHas<DeviceOf, PlatformT>) {
+    return If(true, kNotAPlatform);
+  } else if constexpr (!kIsA<PlatformT,
+                             tfplug::Platform<typename PlatformT::Device>>) {
+    return If(true, kNotAPlatform);
   } else {
-    return AllOf(
-        HooksAreValid<PlatformT, decltype(PlatformHooks<PlatformT, Base>(0))>(),
-        DeviceChecks<DeviceT>::AreValid());
+    using Base = tfplug::Platform<typename PlatformT::Device>;
+    constexpr uint64_t kClass =
+        ClassMistakes<decltype(PlatformHooks<PlatformT, Base>(0))>(
+            kHiddenPlatform, kOtherPlatform, kNoConstructorPlatform,
+            kIsConstructible<PlatformT>);
+    constexpr uint64_t kOthers =
+        kClass | NameMistakes<PlatformT>() |
+        DeviceMistakes<PlatformT, typename PlatformT::Device>();
+    if constexpr (kClass != 0) {
+      return kOthers;
+    } else {
+      return kOthers | TFPLUG_INTERNAL_MISSES(PlatformT, Base, DeviceCount);
+    }
   }
 }
+#undef TFPLUG_INTERNAL_MISSES
+
+// A bit for each Mistake in the classes of an author's platform.
+template <class PlatformT>
+inline constexpr uint64_t kMistakesOf = PlatformMistakes<PlatformT>();
+
+template <class PlatformT, Mistake kMistake>
+inline constexpr bool kIsFree = (kMistakesOf<PlatformT> >> kMistake & 1) == 0;
 
 }  // namespace tfplug::device_internal
 

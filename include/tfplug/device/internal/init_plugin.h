@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/python_converter.h"
 #include "tfplug/base/internal/python_devices.h"
 #include "tfplug/base/internal/python_load.h"
@@ -41,20 +40,8 @@ struct PlatformNames {
 // The entry point SE_InitPlugin for an author's Platform.
 template <class PlatformT>
 struct PlatformRegistration {
-  static_assert(internal::IsDeviceType(PlatformT::kName),
-                "tfplug: kName must begin with a capital letter and contain "
-                "only capital letters and underscores; TensorFlow aborts on "
-                "other names");
-  static_assert(internal::IsDeviceType(PlatformT::kType),
-                "tfplug: kType must begin with a capital letter and contain "
-                "only capital letters and underscores; TensorFlow aborts on "
-                "other types");
-  static_assert(!internal::IsTakenForCpu(PlatformT::kType),
-                "tfplug: kType must not contain \"CPU\": TensorFlow's graph "
-                "optimizers treat such a device as the CPU and move its ops");
-
   PlatformRegistration() {
-    if constexpr (ClassesAreValid<PlatformT>()) {
+    if constexpr (kMistakesOf<PlatformT> == 0) {
       internal::registered_platform = {
           PlatformNames<PlatformT>::RegisteredType(),
           internal::TypeTag<typename PlatformT::Device::Stream>(),
@@ -73,7 +60,7 @@ struct PlatformRegistration {
                          capi::TF_Status* status) {
     // If the classes are invalid, nothing else is compiled, so that the
     // compiler reports nothing but the mistake.
-    if constexpr (ClassesAreValid<PlatformT>()) {
+    if constexpr (kMistakesOf<PlatformT> == 0) {
       if (!internal::LoadTensorFlow()) {
         internal::LogError(
             "SE_InitPlugin",

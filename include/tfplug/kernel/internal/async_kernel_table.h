@@ -3,6 +3,7 @@
 #define TFPLUG_KERNEL_INTERNAL_ASYNC_KERNEL_TABLE_H_
 
 #include <new>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "tfplug/base/internal/access.h"
@@ -68,6 +69,11 @@ template <class Base>
 // to this table, passes itself as Base.
 template <class KernelT, class Base>
 struct AsyncKernelTable : KernelLifetime<KernelT, Base> {
+  // The result type of T's hook, if it can be called from outside.
+  template <class T>
+  using ResultOf =
+      decltype(std::declval<T&>().T::ComputeAsync(std::declval<AsyncRun&>()));
+
   static void compute_async_func(void* kernel,
                                  capi::TF_OpKernelContext* c_context,
                                  capi::TF_AsyncOpKernelDoneCallback* done) {

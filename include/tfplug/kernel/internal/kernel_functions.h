@@ -8,6 +8,10 @@
 
 #pragma GCC visibility push(hidden)
 
+namespace tfplug {
+class KernelConstruction;
+}  // namespace tfplug
+
 namespace tfplug::kernel_internal {
 
 // The functions that TF_NewKernelBuilder and TF_NewAsyncKernelBuilder take.
@@ -28,12 +32,39 @@ template <class KernelT>
 inline constexpr bool kIsKernel<
     KernelT, std::void_t<typename KernelT::template TableOf<KernelT>>> = true;
 
+// True if Compute or ComputeAsync of KernelT can be called from outside.
+template <class KernelT, class = void>
+inline constexpr bool kCanCompute = false;
+template <class KernelT>
+inline constexpr bool
+    kCanCompute<KernelT, std::void_t<typename KernelT::template TableOf<
+                             KernelT>::template ResultOf<KernelT>>> = true;
+
+// The first mistake in a kernel's class. Registration macros assert each of them
+// themselves, so that the compiler begins with the sentence.
+enum class KernelMistake { kNone, kBase, kHidden, kAbstract, kConstructor };
+
+template <class KernelT>
+constexpr KernelMistake KernelMistakeOf() {
+  if constexpr (!kIsKernel<KernelT>) {
+    return KernelMistake::kBase;
+  } else if constexpr (!kCanCompute<KernelT>) {
+    return KernelMistake::kHidden;
+  } else if constexpr (std::is_abstract_v<KernelT>) {
+    return KernelMistake::kAbstract;
+  } else if constexpr (!std::is_default_constructible_v<KernelT> &&
+                       !std::is_constructible_v<KernelT, KernelConstruction&>) {
+    return KernelMistake::kConstructor;
+  } else {
+    return KernelMistake::kNone;
+  }
+}
+
+// Returns no functions for a class with a mistake, so that the compiler reports
+// nothing but the mistake.
 template <class KernelT>
 constexpr KernelFunctions KernelFunctionsOf() {
-  static_assert(kIsKernel<KernelT>,
-                "tfplug: a kernel must be derived from tfplug::Kernel or from "
-                "tfplug::AsyncKernel");
-  if constexpr (kIsKernel<KernelT>) {
+  if constexpr (KernelMistakeOf<KernelT>() == KernelMistake::kNone) {
     return KernelT::template TableOf<KernelT>::kFunctions;
   } else {
     return {};

@@ -22,6 +22,11 @@ namespace tfplug::kernel_internal {
 // this table, passes itself as Base.
 template <class KernelT, class Base>
 struct KernelTable : KernelLifetime<KernelT, Base> {
+  // The result type of T's hook, if it can be called from outside.
+  template <class T>
+  using ResultOf =
+      decltype(std::declval<T&>().T::Compute(std::declval<KernelContext&>()));
+
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
     if (ABSL_PREDICT_FALSE(internal::IsNullOrProfiled(kernel))) {

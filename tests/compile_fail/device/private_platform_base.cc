@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived
+// expect-errors: 1
+#include "minimal_device.h"
+
+class Platform : tfplug::Platform<minimal::Device> {
+ public:
+  static constexpr char kName[] = "MY_DEVICE";
+  static constexpr char kType[] = "MY_DEVICE";
+  absl::StatusOr<int> DeviceCount() override { return 1; }
+};
+TFPLUG_REGISTER_DEVICE(Platform);

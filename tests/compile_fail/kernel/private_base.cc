@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tfplug: a kernel must be publicly derived from tfplug::Kernel
+// expect-errors: 1
+#include "minimal_device.h"
+
+class Relu : tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext&) override {
+    return absl::OkStatus();
+  }
+};
+TFPLUG_REGISTER_KERNEL(Relu, tfplug::KernelDef("Relu"));
