@@ -23,7 +23,7 @@ import error_pages  # noqa: E402
 
 # The navigation. Sphinx reports a page in docs/ that is not in it.
 NAVIGATION = {
-    "First steps": ["guide/building", "guide/device", "guide/kernels",
+    "First steps": ["guide/first_device", "guide/building", "guide/device", "guide/kernels",
                     "guide/backend", "guide/migration", "guide/testing",
                     "guide/plugins",
                     "guide/differs_from_gpu", "guide/distribute"],
