@@ -14,6 +14,7 @@
 * The maps are complete. docs/architecture.md and CONTRIBUTING.md name
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
+* docs/guide/debugging.md lists the environment variables that headers read.
 * The project's pages name paths that exist, from the root, include/ or include/tfplug/;
   docs/architecture.md and the decisions also name functions that exist.
 * docs/architecture.md lists the records of docs/decisions by number and title. Each
@@ -241,6 +242,16 @@ def check_version(root):
         f"{version and version[1]}"]
 
 
+def check_variables(root):
+    """docs/guide/debugging.md lists every environment variable that headers read."""
+    read = {name for path in (root / "include").rglob("*.h") for name in
+            re.findall(r'"(TFPLUG_[A-Z_]+)"', path.read_text())}
+    listed = set(re.findall(r"^\| `(TFPLUG_\w+)",
+                            (root / "docs/guide/debugging.md").read_text(), re.M))
+    return [f"docs/guide/debugging.md and the headers disagree about {name}"
+            for name in sorted(read ^ listed)]
+
+
 def check_lines(root):
     files = (path for path in sorted((root / "examples/opencl").iterdir())
              if path.suffix in (".cc", ".h"))
@@ -275,6 +286,7 @@ def main():
     wrong += check_visibility(root)
     wrong += check_lines(root)
     wrong += check_version(root)
+    wrong += check_variables(root)
     edges = sum(len(allowed) for allowed in rules.values())
     print(f"{len(includes)} headers in {len(rules)} directories, {edges} "
           f"edges, {len(wrong)} mistakes")
