@@ -114,16 +114,22 @@ def test_the_page_is_self_contained(tmp_path, monkeypatch):
     assert timeline["left_out"] == 3
 
 
-def test_commands_are_recognized(tmp_path):
+def test_commands_are_recognized(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+
     def command(*arguments):
         return main.parse(list(arguments)).command
     assert command("train.py", "--out", "x") == ["train.py", "--out", "x"]
     assert command("--out", "x", "--", "-m", "train") == ["-m", "train"]
     assert command("python3", "-c", "pass") == ["-c", "pass"]
-    for wrong in ([], ["--read", "x", "train.py"],
-                  ["--plugin", str(tmp_path / "none.so"), "train.py"]):
+    for wrong in ([], ["--read", "x", "train.py"], ["missing.py"],
+                  ["--read", "missing.pb"], ["--plugin", "none.so", "train.py"]):
         with pytest.raises(SystemExit):
             main.parse(wrong)
+    (tmp_path / "no_profile.pb").write_text("text")
+    with pytest.raises(SystemExit, match="is no profile"):
+        main.explain("no_profile.pb", main.parse(["--read", "no_profile.pb"]))
 
 
 def test_a_command_is_recorded_without_changes(tmp_path):

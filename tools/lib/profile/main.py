@@ -44,8 +44,11 @@ def parse(arguments):
         options.command.pop(0)
     if bool(options.command) == bool(options.read):
         parser.error("name a command, or a file with --read")
-    if options.plugin and not options.plugin.is_file():
-        parser.error(f"{options.plugin} is no file")
+    script = (options.command and not options.command[0].startswith("-") and
+              pathlib.Path(options.command[0]))
+    for file in filter(None, (script, options.read, options.plugin)):
+        if not file.is_file():
+            parser.error(f"there is no file {file}")
     return options
 
 
@@ -66,7 +69,10 @@ def explain(file, options):
     import perfetto
     import summary
     import xspace
-    trace = xspace.read(file)
+    try:
+        trace = xspace.read(file)
+    except ValueError as error:
+        sys.exit(f"{PROGRAM}: {error}")
     reports = [analysis.analyze(device, trace) for device in trace.devices]
     reports = sorted((report for report in reports if report),
                      key=lambda report: -report.busy)

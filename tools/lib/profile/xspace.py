@@ -130,8 +130,14 @@ def _memory(threads):
 
 
 def read(file):
-    """Reads an .xplane.pb file. Times count from the first event."""
-    space = _messages().XSpace.FromString(pathlib.Path(file).read_bytes())
+    """Reads an .xplane.pb file. Times count from the first event. Raises ValueError if
+    it is none."""
+    from google.protobuf.message import DecodeError
+    try:
+        space = _messages().XSpace.FromString(pathlib.Path(file).read_bytes())
+    except DecodeError as error:
+        raise ValueError(f"{file} is no profile of TensorFlow's, an .xplane.pb file: "
+                         f"{error}") from error
     devices, threads = [], []
     for plane in space.planes:
         if plane.name.startswith("/device:GPU:"):
