@@ -44,7 +44,7 @@ the faster of TensorFlow's two.
 A dash: `fit` failed there.
 """
 TITLES = {"named": "## Models", "held out": "## Held-out models\n\nNo kernel was tuned "
-          "to these."}
+          "to these, but that for 1 x 1 filters was written with the first."}
 WAYS = {"CPU": "CPU", "XLA": "CPU, XLA", "JAX": "JAX", "SIM": "cpu_sim",
         "OPENCL": "opencl"}
 

@@ -44,7 +44,8 @@ both columns. Losses and weights are equal bit by bit with and without the pass.
 the like; a loop's nodes count once. Times are medians of {rounds} rounds in which a
 step without and one with fusion alternate in one process, with one thread for
 kernels and one for ops; ratios are medians of the rounds' ratios. The networks are
-small: most of their time is that of TensorFlow's executor.
+small: most of their time is that of TensorFlow's executor. What a user of Keras sees, with
+default threads, is in [fit.md](fit.md).
 
 | step | ops without | with | ratio | ms without | with | ratio | processor, ms | with | ratio |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -137,7 +138,7 @@ def time_chain(kind, rounds):
 
 
 def steps_row(name, rounds):
-    result = harness.run(time_steps, name, rounds)
+    result = harness.run(time_steps, name, rounds, env={"CPU_SIM_THREADS": "1"})
     if not result.ok:
         raise SystemExit(f"tools/bench: {name}: {result}")
     counts, (without, fused) = result.value
@@ -152,7 +153,7 @@ def steps_row(name, rounds):
 
 def chain_row(name, rounds):
     plugin = building.build_example(name)
-    env = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(plugin)}
+    env = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(plugin), "CPU_SIM_THREADS": "1"}
     if name == "cuda_like":
         driver = "examples/cuda_like/libcuda_like.so"
         build = pathlib.Path(os.environ["TFPLUG_BUILD"]).resolve()

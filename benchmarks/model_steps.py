@@ -12,13 +12,17 @@ sys.path.append(str(building.ROOT / "tests/tensorflow"))
 
 import harness  # noqa: E402
 
+# oneDNN, and one thread for the kernels of cpu_sim as of TensorFlow.
+ENVIRONMENT = {"TF_ENABLE_ONEDNN_OPTS": "1", "CPU_SIM_THREADS": "1"}
+
 TEXT = """\
 ## Models on the simulated device
 
 One training step (forward pass, gradients, `v.assign(v - 0.01 * g)`) in a
 `tf.function`, on cpu_sim and on TensorFlow's CPU device with its default settings
 (oneDNN), alternating in one process; soft placement off, one thread for kernels
-(`intra_op` and `inter_op` 1). The figures are medians of the times and of the ratios
+(`intra_op`, `inter_op` and `CPU_SIM_THREADS` 1), tensors on the device, no metrics. A
+user of Keras sees other figures: [fit.md](fit.md) has them. The figures are medians of the times and of the ratios
 within the rounds, of wall time and of the processor time of all threads, which
 depends less on other load. Between processes, the CPU's figures vary by up to a
 factor of two (CNN: 33 and 60 ms of processor time), those of cpu_sim by a tenth, so
@@ -33,7 +37,7 @@ KERNELS = """\
 ## Kernels of the simulated device
 
 The ops that take most of these steps, run eagerly: medians of {rounds} paired rounds of
-{ops} ops, at the end of which one element is read. The last column
+{ops} ops, at the end of which one element is read, with one thread for kernels on both devices. The last column
 is of the same op on tensors of one element, whose time is that of its launch:
 TensorFlow does more work for an eager op on a device (see above), and two threads are
 involved. Processor time is that of both.
@@ -51,7 +55,7 @@ def models(folder):
     rows = []
     for name in in_tensorflow.MODELS:
         answer = harness.run(in_tensorflow.time_model, name,
-                             env={"TF_ENABLE_ONEDNN_OPTS": "1"})
+                             env=ENVIRONMENT)
         if answer.ok:
             wall = {kind: [t[0] for t in steps]
                     for kind, steps in answer.value.items()}
@@ -74,7 +78,7 @@ def kernels(folder):
     del folder
     os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
     answer = harness.run(in_tensorflow.time_kernels,
-                         env={"TF_ENABLE_ONEDNN_OPTS": "1"})
+                         env=ENVIRONMENT)
     if not answer.ok:
         raise SystemExit(f"tools/bench: the kernels failed: {answer}")
     times = answer.value
