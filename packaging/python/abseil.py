@@ -37,15 +37,17 @@ _MODULES = ("any_invocable", "base", "cord", "flat_hash_map", "flat_hash_set", "
 _FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
           "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
 # Change it with what is built: another recipe's build is not used.
-_RECIPE = f"3: Abseil {_VERSION} {' '.join(_FLAGS)}"
+_RECIPE = f"4: Abseil {_VERSION} {' '.join(_FLAGS)}"
 
 _PKG_CONFIG = """\
 prefix=${{pcfiledir}}/../..
+includedir=${{prefix}}/include
+libdir=${{prefix}}/lib
 Name: absl_{name}
 Description: Abseil for plug-ins: static, position-independent, hidden
 Version: {release}
-Cflags: -I${{prefix}}/include
-Libs: -L${{prefix}}/lib -labsl -pthread
+Cflags: -I${{includedir}}
+Libs: -L${{libdir}} -labsl -pthread
 """
 _CMAKE = """\
 get_filename_component(_absl "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)

@@ -63,7 +63,8 @@ inline absl::StatusOr<PhiloxState> InitialState(
   if (seed == 0 && seed2 == 0) {
     if (IsDeterminismRequired()) {
       return absl::InvalidArgumentError(
-          "When determinism is enabled, random ops must have a seed specified.");
+          "When determinism is enabled, random ops must have a seed "
+          "specified.");
     }
     std::random_device device;
     const auto random = [&] {
