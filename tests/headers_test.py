@@ -48,8 +48,11 @@ def find_headers(ours, pattern):
     texts = {str(path.relative_to(ours)): path.read_text()
              for path in ours.glob(pattern)}
     eigen = {name for name, text in texts.items() if "<Eigen/" in text}
-    eigen |= {name for name, text in texts.items()
-              if any(f'"{each}"' in text for each in eigen)}
+    count = 0
+    while count != len(eigen):  # Also those that include them through others.
+        count = len(eigen)
+        eigen |= {name for name, text in texts.items()
+                  if any(f'"{each}"' in text for each in eigen)}
     return sorted(texts.keys() - eigen - {"tfplug/proto/proto.h"})
 
 
