@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/cord.h"
+
 namespace tfplug::status_test {
 namespace {
 

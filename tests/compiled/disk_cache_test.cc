@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+
 namespace disk_cache_test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tfplug/graph/internal/hash.h"
 
 namespace tfplug::attributes_test {

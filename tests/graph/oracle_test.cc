@@ -3,6 +3,7 @@
 // and random edits. The fuzzer does the same for longer.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "doctest/doctest.h"
 #include "graph/graph_oracle.h"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "leak_checked_fake.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/testing/graph_host.h"

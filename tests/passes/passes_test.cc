@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "passes/passes_fixture.h"
 
 namespace tfplug::passes_test {

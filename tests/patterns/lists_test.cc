@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "patterns/rules_fixture.h"
 
 // Tests patterns that match any number of inputs (Each) or of nodes in a row

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "patterns/rules_fixture.h"
 
 // Tests how the engine replaces a match, and when it does not.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace tfplug::graph_text_test {
 namespace {
 

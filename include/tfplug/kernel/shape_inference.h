@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/tensorflow.h"

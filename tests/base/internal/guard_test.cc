@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "fixture.h"
 #include "minimal_device.h"
 #include "recording_device.h"
