@@ -5,7 +5,7 @@
 
 Each *.cc in DIRECTORY lists texts that the compiler's errors must contain, one
 `// expect: TEXT` per line, and may limit the number of errors with
-`// expect-errors: NUMBER`. A text that begins with "tfplug: " must be in clang++'s
+`// expect-errors: NUMBER`. The text of `// expect-first: TEXT` must be in clang++'s
 first line, and in g++'s first five, of which most name the files that include. At least one file, marked `// expect-success`, must
 compile, which shows that the flags are right. In the directory `device`, two
 files that each register a device must not link. The headers that all files include
@@ -46,7 +46,8 @@ def count_errors(output):
 def check(compile_command, case):
     """Returns the problem with the result of compiling `case`, or None."""
     source = case.read_text()
-    expected = re.findall(r"^// expect: (.+)$", source, re.MULTILINE)
+    early = re.findall(r"^// expect-first: (.+)$", source, re.MULTILINE)
+    expected = early + re.findall(r"^// expect: (.+)$", source, re.MULTILINE)
     code, lines = run(compile_command + ["-fsyntax-only", str(case)])
     output = re.sub(r"\s+", " ", lines)  # Compilers break lines differently.
     if "// expect-success" in source:
@@ -60,8 +61,7 @@ def check(compile_command, case):
     if missing:
         return f"fails without the texts {missing}: {output[:2000]}"
     first = 1 if "clang" in compile_command[0] else 5
-    late = [text for text in expected
-            if text.startswith("tfplug: ") and line_of(text, lines) > first]
+    late = [text for text in early if line_of(text, lines) > first]
     if late:
         return f"says {late} only after line {first}: {lines[:2000]}"
     allowed = re.search(r"^// expect-errors: (\d+)$", source, re.MULTILINE)

@@ -52,7 +52,16 @@ absl::Status Expected(Fault fault) {
   return absl::OkStatus();
 }
 
-using Recording = Fixture<recording::Platform>;
+// Has enough devices for a new one in each case.
+class Platform : public recording::Platform {
+ public:
+  absl::StatusOr<int> DeviceCount() override {
+    absl::StatusOr<int> count = recording::Platform::DeviceCount();
+    return count.ok() ? 1000 : count;
+  }
+};
+
+using Recording = Fixture<Platform>;
 
 class FaultFixture : public Recording {
  protected:

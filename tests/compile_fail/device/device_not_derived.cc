@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the argument of tfplug::Platform must be publicly derived
+// expect-first: tfplug: the argument of tfplug::Platform must be publicly derived
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the arguments or the result of a hook of the stream class
+// expect-first: tfplug: the arguments or the result of a hook of the stream class
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the platform has no public `static constexpr char kName[]`
+// expect-first: tfplug: the platform has no public `static constexpr char kName[]`
 // expect: the platform has no public `static constexpr char kType[]`
 #include "minimal_device.h"
 

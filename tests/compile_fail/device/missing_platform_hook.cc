@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the platform class does not override DeviceCount
+// expect-first: tfplug: the platform class does not override DeviceCount
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: kName must begin with a capital letter
+// expect-first: tfplug: kName must begin with a capital letter
 #include "minimal_device.h"
 
 class Platform : public minimal::Platform {

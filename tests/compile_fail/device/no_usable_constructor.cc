@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the device class needs a public constructor
+// expect-first: tfplug: the device class needs a public constructor
 #include "minimal_device.h"
 
 class Device : public minimal::Device {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the event class needs a public constructor
+// expect-first: tfplug: the event class needs a public constructor
 #include "minimal_device.h"
 
 class Event : public minimal::Event {

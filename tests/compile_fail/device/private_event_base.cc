@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the second argument of tfplug::Stream must be publicly derived
+// expect-first: tfplug: the second argument of tfplug::Stream must be publicly derived
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived
+// expect-first: tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the hooks of the platform class must be public
+// expect-first: tfplug: the hooks of the platform class must be public
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: derive the stream with
+// expect-first: tfplug: derive the stream with
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: a stream whose timer is not a HostTimer must override StartTimer and StopTimer
+// expect-first: tfplug: a stream whose timer is not a HostTimer must override StartTimer and StopTimer
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: override both Timer::GetTimes and Device::GetTime
+// expect-first: tfplug: override both Timer::GetTimes and Device::GetTime
 // expect-errors: 1
 #include "minimal_device.h"
 

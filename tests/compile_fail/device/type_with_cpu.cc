@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: kType must not contain
+// expect-first: tfplug: kType must not contain
 #include "minimal_device.h"
 
 class Platform : public minimal::Platform {

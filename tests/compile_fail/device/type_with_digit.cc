@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: kType must begin with a capital letter
+// expect-first: tfplug: kType must begin with a capital letter
 #include "minimal_device.h"
 
 class Platform : public minimal::Platform {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: override both AllocateUnified and DeallocateUnified, or neither
+// expect-first: tfplug: override both AllocateUnified and DeallocateUnified, or neither
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: a kernel must be publicly derived from tfplug::Kernel
+// expect-first: tfplug: a kernel must be publicly derived from tfplug::Kernel
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: this kernel's Compute (ComputeAsync) must be public
+// expect-first: tfplug: this kernel's Compute (ComputeAsync) must be public
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: this kernel needs a public constructor
+// expect-first: tfplug: this kernel needs a public constructor
 // expect-errors: 1
 #include "minimal_device.h"
 
