@@ -37,7 +37,7 @@ _MODULES = ("any_invocable", "base", "cord", "flat_hash_map", "flat_hash_set", "
 _FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
           "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
 # Change it with what is built: another recipe's build is not used.
-_RECIPE = f"4: Abseil {_VERSION} {' '.join(_FLAGS)}"
+_RECIPE = f"5: Abseil {_VERSION} {' '.join(_FLAGS)}"
 
 _PKG_CONFIG = """\
 prefix=${{pcfiledir}}/../..
@@ -54,10 +54,11 @@ get_filename_component(_absl "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)
 find_package(Threads REQUIRED)
 foreach(_part {modules})
   if(NOT TARGET absl::${{_part}})
-    add_library(absl::${{_part}} INTERFACE IMPORTED)
-    target_include_directories(absl::${{_part}} INTERFACE "${{_absl}}/include")
-    target_link_libraries(
-      absl::${{_part}} INTERFACE "${{_absl}}/lib/libabsl.a" Threads::Threads)
+    add_library(absl::${{_part}} STATIC IMPORTED)
+    set_target_properties(absl::${{_part}} PROPERTIES
+      IMPORTED_LOCATION "${{_absl}}/lib/libabsl.a"
+      INTERFACE_INCLUDE_DIRECTORIES "${{_absl}}/include"
+      INTERFACE_LINK_LIBRARIES Threads::Threads)
   endif()
 endforeach()
 """
