@@ -168,9 +168,8 @@ constexpr uint64_t ClassMistakes(Mistake hidden, Mistake other,
 }
 
 // For a class T with the base class B, in a function that knows both.
-#define TFPLUG_INTERNAL_MISSES(T, B, Hook)                       \
-  If(std::is_abstract_v<T>&&                                     \
-         std::is_same_v<decltype(&T::Hook), decltype(&B::Hook)>, \
+#define TFPLUG_INTERNAL_MISSES(T, B, Hook)                              \
+  If(std::is_abstract_v<T> && !internal::Overrides(&T::Hook, &B::Hook), \
      kNo##Hook)
 
 template <class StreamT, class B>
@@ -274,14 +273,12 @@ constexpr uint64_t PlatformMistakes() {
         ClassMistakes<decltype(PlatformHooks<PlatformT, Base>(0))>(
             kHiddenPlatform, kOtherPlatform, kNoConstructorPlatform,
             kIsConstructible<PlatformT>);
-    constexpr uint64_t kOthers =
-        kClass | NameMistakes<PlatformT>() |
-        DeviceMistakes<PlatformT, typename PlatformT::Device>();
-    if constexpr (kClass != 0) {
-      return kOthers;
-    } else {
-      return kOthers | TFPLUG_INTERNAL_MISSES(PlatformT, Base, DeviceCount);
+    uint64_t mistakes = kClass | NameMistakes<PlatformT>() |
+                        DeviceMistakes<PlatformT, typename PlatformT::Device>();
+    if constexpr (kClass == 0) {
+      mistakes |= TFPLUG_INTERNAL_MISSES(PlatformT, Base, DeviceCount);
     }
+    return mistakes;
   }
 }
 #undef TFPLUG_INTERNAL_MISSES
