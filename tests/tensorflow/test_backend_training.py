@@ -36,12 +36,9 @@ def test_updates_equal_the_cpu(can_update):
             assert apart <= TOLERANCE[dtype], f"{op} {dtype}: {apart}: {arguments}"
 
 
-def test_wrong_arguments(can_update):
+def test_wrong_arguments():
+    """Also where a release lets no kernel update a variable: others compute the values."""
     gradient, rate, slot = run_each(cases.failures, [[]])[0]
-    if not can_update:
-        assert "use an optimizer of Keras 3" in gradient
-        assert gradient.startswith("UnimplementedError")
-        return
     assert gradient.startswith("InvalidArgumentError") and (
         "the gradient must have shape [2], not [3]" in gradient), gradient
     assert "input 1 is not a scalar" in rate, rate

@@ -97,11 +97,17 @@ def test_parameter_servers(variables_on, device, tmp_path):
 def test_a_killed_worker_ends_the_other_and_nothing_is_lost(tmp_path):
     """A worker is killed; the other reports it; started again, both end with the losses
     and weights of an undisturbed training."""
+    # A device cannot be registered twice, and tools/demo installs cpu_sim.
+    settings, out = tmp_path / "settings", tmp_path / "out"
+    settings.mkdir()
+    (settings / "sitecustomize.py").write_text(
+        f"import sys; sys.path.append({str(harness.ROOT / 'tools/lib')!r})\n"
+        "import installed_plugins; installed_plugins.hide()\n")
     run = subprocess.run(
         [sys.executable, "-B", harness.ROOT / "examples/distribute/faults.py",
-         "--rounds", "1", "--type", "SIM", "--out", tmp_path],
-        env={**os.environ, "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(
-            harness.plugin_path())},
+         "--rounds", "1", "--type", "SIM", "--out", out],
+        env={**os.environ, "PYTHONPATH": str(settings),
+             "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(harness.plugin_path())},
         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     assert run.returncode == 0, run.stdout[-4000:]
     row = run.stdout.splitlines()[-1]
