@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_TIMELINE_H_
+#define TFPLUG_DEVICE_INTERNAL_TIMELINE_H_
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/device/event.h"
+#include "tfplug/device/timer.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::device_internal {
+
+// The progress of a stream, whose steps have the values 1, 2, ...: batches of
+// commands, at whose end the device sets the author's counter, and steps that
+// run on the host. A step is submitted after all earlier ones; one on the host
+// is then done. Thread-safe.
+template <class Counter>
+class Timeline {
+ public:
+  Counter& counter() { return counter_; }
+
+  void SetSubmitted(uint64_t value) { Advance(value, device_submitted_); }
+  void SetDoneOnHost(uint64_t value) { Advance(value, host_done_); }
+
+  // Records an error. Steps that have not been submitted never will be.
+  void Fail(const absl::Status& status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (status_.ok()) status_ = status;
+    changed_.notify_all();
+  }
+  absl::Status status() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return status_;
+  }
+
+  bool IsSubmitted(uint64_t value) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return value <= submitted();
+  }
+  absl::Status BlockUntilSubmitted(uint64_t value) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return value <= submitted() || !status_.ok(); });
+    return value <= submitted() ? absl::OkStatus() : status_;
+  }
+
+  // Returns whether the step is done, or the error because of which it never
+  // will be.
+  absl::StatusOr<bool> IsDone(uint64_t value) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (value <= std::max(reached_, host_done_)) return true;
+      if (value > submitted()) {
+        if (status_.ok()) return false;
+        return status_;
+      }
+    }
+    return Reach(counter_.Get(), value);
+  }
+  // Waits until the step is done. After an error, waits for what the device
+  // still does.
+  absl::Status BlockHost(uint64_t value) {
+    const absl::Status failed = BlockUntilSubmitted(value);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!failed.ok()) value = device_submitted_;
+      if (value <= std::max(reached_, host_done_)) return failed;
+    }
+    const absl::Status waited = counter_.Wait(value);
+    const absl::Status status =
+        Reach(waited.ok() ? absl::StatusOr<uint64_t>(value) : waited, value)
+            .status();
+    return failed.ok() ? status : failed;
+  }
+
+ private:
+  uint64_t submitted() const { return std::max(device_submitted_, host_done_); }
+  void Advance(uint64_t value, uint64_t& to) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    to = value;
+    changed_.notify_all();
+  }
+  absl::StatusOr<bool> Reach(const absl::StatusOr<uint64_t>& counter,
+                             uint64_t value) {
+    if (!counter.ok()) {
+      Fail(counter.status());
+      return counter.status();
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    reached_ = std::max(reached_, *counter);
+    return value <= reached_;
+  }
+
+  Counter counter_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t device_submitted_ = 0, host_done_ = 0, reached_ = 0;
+  absl::Status status_;
+};
+
+// Work that a stream of the author's class `Batch` has recorded.
+template <class Buffer, class Batch, class Counter>
+struct Recording {
+  struct Wait {
+    std::shared_ptr<Timeline<Counter>> timeline;
+    uint64_t value;
+  };
+
+  Batch batch;
+  uint64_t value = 0;
+  std::vector<Wait> waits;
+  int commands = 0;
+  uint32_t times = 0;                 // slots in use
+  std::unique_ptr<Buffer> arguments;  // null until a command needs them
+  uint64_t arguments_used = 0;
+};
+
+// The commands of CommandEvent and CommandTimer: a step of a stream and, for a
+// timer, the batch with the two time stamps.
+template <class Recording, class Counter>
+struct TimelineCommands {
+  struct Point {
+    std::shared_ptr<Timeline<Counter>> timeline;
+    uint64_t value = 0;
+    std::shared_ptr<Recording> recording;
+    uint32_t slot = 0;
+  };
+  using Handle = Point*;
+
+  static void Release(Point* point) { delete point; }
+  static absl::StatusOr<EventStatus> Poll(Point* point) {
+    const absl::StatusOr<bool> is_done = point->timeline->IsDone(point->value);
+    if (!is_done.ok()) return EventStatus::kError;
+    return *is_done ? EventStatus::kComplete : EventStatus::kPending;
+  }
+  static absl::Status BlockHost(Point* point) {
+    return point->timeline->BlockHost(point->value);
+  }
+  static absl::StatusOr<WorkTimes> GetTimes(Point* point) {
+    Batch& batch = point->recording->batch;
+    TFPLUG_ASSIGN_OR_RETURN(const uint64_t begin, batch.ReadTime(point->slot));
+    TFPLUG_ASSIGN_OR_RETURN(const uint64_t end,
+                            batch.ReadTime(point->slot + 1));
+    return WorkTimes{begin, end};
+  }
+
+ private:
+  using Batch = decltype(Recording::batch);
+};
+
+}  // namespace tfplug::device_internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_DEVICE_INTERNAL_TIMELINE_H_
