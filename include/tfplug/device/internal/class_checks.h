@@ -23,72 +23,72 @@
 // only if there is no mistake.
 
 // Calls X(argument, identifier, text) for every mistake.
-#define TFPLUG_INTERNAL_DEVICE_MISTAKES(X, argument)                          \
-  X(argument, kNotAPlatform,                                                  \
-    "tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived "  \
-    "from tfplug::Platform<Device>")                                          \
-  X(argument, kNoName,                                                        \
-    "tfplug: the platform has no public `static constexpr char kName[]`, "    \
-    "its name, such as \"MY_DEVICE\"")                                        \
-  X(argument, kNoType,                                                        \
-    "tfplug: the platform has no public `static constexpr char kType[]`, "    \
-    "the type of its devices, such as \"MY_DEVICE\"")                         \
-  X(argument, kBadName,                                                       \
-    "tfplug: kName must begin with a capital letter and contain only "        \
-    "capital letters and underscores; TensorFlow aborts on other names")      \
-  X(argument, kBadType,                                                       \
-    "tfplug: kType must begin with a capital letter and contain only "        \
-    "capital letters and underscores; TensorFlow aborts on other types")      \
-  X(argument, kTypeOfCpu,                                                     \
-    "tfplug: kType must not contain \"CPU\": TensorFlow's graph optimizers "  \
-    "treat such a device as the CPU and move its ops")                        \
-  X(argument, kNotADevice,                                                    \
-    "tfplug: the argument of tfplug::Platform must be publicly derived "      \
-    "from tfplug::Device<Stream, Allocator>")                                 \
-  X(argument, kNotAStream,                                                    \
-    "tfplug: derive the stream with `class MyStream : public "                \
-    "tfplug::Stream<MyStream, MyEvent>`: the first argument must be the "     \
-    "class itself")                                                           \
-  X(argument, kNotAnEvent,                                                    \
-    "tfplug: the second argument of tfplug::Stream must be publicly "         \
-    "derived from tfplug::Event")                                             \
-  X(argument, kNotATimer,                                                     \
-    "tfplug: the third argument of tfplug::Stream must be publicly derived "  \
-    "from tfplug::Timer")                                                     \
-  X(argument, kNotAnAllocator,                                                \
-    "tfplug: the second argument of tfplug::Device must be publicly "         \
-    "derived from tfplug::Allocator")                                         \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Platform, "platform")            \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Device, "device")                \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Stream, "stream")                \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Event, "event")                  \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Timer, "timer")                  \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Allocator, "allocator")          \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "platform", DeviceCount)               \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", GetStatus)                   \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RecordEvent)                 \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", WaitForEvent)                \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyHostToDevice)            \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyDeviceToHost)            \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyDeviceToDevice)          \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", Memset)                      \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RunOnHost)                   \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "event", Poll)                         \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "event", BlockHost)                    \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "timer", Nanoseconds)                  \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Allocate)                 \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Deallocate)               \
-  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Usage)                    \
-  X(argument, kHalfUnified,                                                   \
-    "tfplug: override both AllocateUnified and DeallocateUnified, or "        \
-    "neither")                                                                \
-  X(argument, kNoTimer,                                                       \
-    "tfplug: a stream whose timer is not a HostTimer must override "          \
-    "StartTimer and StopTimer")                                               \
-  X(argument, kNoClock,                                                       \
-    "tfplug: override both Timer::GetTimes and Device::GetTime, or neither; " \
-    "the timers of BufferStream and TimelineStream have GetTimes, and the "   \
-    "streams a GetTime to call")
+#define TFPLUG_INTERNAL_DEVICE_MISTAKES(X, argument)                         \
+  X(argument, kNotAPlatform,                                                 \
+    "tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived " \
+    "from tfplug::Platform<Device>")                                         \
+  X(argument, kNoName,                                                       \
+    "tfplug: the platform has no public `static constexpr char kName[]`, "   \
+    "its name, such as \"MY_DEVICE\"")                                       \
+  X(argument, kNoType,                                                       \
+    "tfplug: the platform has no public `static constexpr char kType[]`, "   \
+    "the type of its devices, such as \"MY_DEVICE\"")                        \
+  X(argument, kBadName,                                                      \
+    "tfplug: kName must begin with a capital letter and contain only "       \
+    "capital letters and underscores; TensorFlow aborts on other names")     \
+  X(argument, kBadType,                                                      \
+    "tfplug: kType must begin with a capital letter and contain only "       \
+    "capital letters and underscores; TensorFlow aborts on other types")     \
+  X(argument, kTypeOfCpu,                                                    \
+    "tfplug: kType must not contain \"CPU\": TensorFlow's graph optimizers " \
+    "treat such a device as the CPU and move its ops")                       \
+  X(argument, kNotADevice,                                                   \
+    "tfplug: the argument of tfplug::Platform must be publicly derived "     \
+    "from tfplug::Device<Stream, Allocator>")                                \
+  X(argument, kNotAStream,                                                   \
+    "tfplug: derive the stream with `class MyStream : public "               \
+    "tfplug::Stream<MyStream, MyEvent>`: the first argument must be the "    \
+    "class itself")                                                          \
+  X(argument, kNotAnEvent,                                                   \
+    "tfplug: the second argument of tfplug::Stream must be publicly "        \
+    "derived from tfplug::Event")                                            \
+  X(argument, kNotATimer,                                                    \
+    "tfplug: the third argument of tfplug::Stream must be publicly derived " \
+    "from tfplug::Timer")                                                    \
+  X(argument, kNotAnAllocator,                                               \
+    "tfplug: the second argument of tfplug::Device must be publicly "        \
+    "derived from tfplug::Allocator")                                        \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Platform, "platform")           \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Device, "device")               \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Stream, "stream")               \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Event, "event")                 \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Timer, "timer")                 \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Allocator, "allocator")         \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "platform", DeviceCount)              \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", GetStatus)                  \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RecordEvent)                \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", WaitForEvent)               \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyHostToDevice)           \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyDeviceToHost)           \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", CopyDeviceToDevice)         \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", Memset)                     \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RunOnHost)                  \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "event", Poll)                        \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "event", BlockHost)                   \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "timer", Nanoseconds)                 \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Allocate)                \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Deallocate)              \
+  TFPLUG_INTERNAL_NO_HOOK(X, argument, "allocator", Usage)                   \
+  X(argument, kHalfUnified,                                                  \
+    "tfplug: override both AllocateUnified and DeallocateUnified, or "       \
+    "neither")                                                               \
+  X(argument, kNoTimer,                                                      \
+    "tfplug: a stream whose timer is not a HostTimer must override "         \
+    "StartTimer and StopTimer")                                              \
+  X(argument, kNoClock,                                                      \
+    "tfplug: override both Timer::GetTimes and Device::GetTime, or "         \
+    "neither; a BufferStream's timer has the first, and calling the "        \
+    "stream's GetTime is enough for the second")
 
 #define TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Class, name)                \
   X(argument, kHidden##Class,                                                  \
