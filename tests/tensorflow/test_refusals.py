@@ -42,6 +42,8 @@ def _results(device):
         "scalar": lambda: tf.strided_slice(tf.constant(3.), [0], [1]),
         "scalar output": lambda: raw.TensorScatterUpdate(
             tensor=3., indices=[[0]], updates=[.2]),
+        "negative shape": lambda: raw.SparseSoftmax(
+            sp_indices=[[1, 1]], sp_values=[2.], sp_shape=[-1, 1]),
         "bitcast": lambda: tf.bitcast(tf.cast(pixel, tf.int8), tf.int32),
     }
     results = {}
@@ -68,6 +70,8 @@ WORDS = {
               "[1,1,1,2]",
     "scalar": "InvalidArgumentError: {} Attempting to slice scalar input.",
     "scalar output": "InvalidArgumentError: {} Output must be at least 1-D",
+    "negative shape": "InvalidArgumentError: {} Expected shape dimensions to be "
+                      "non-negative, got -1",
     "bitcast": "InvalidArgumentError: {} Cannot bitcast from 6 to 3",
 }
 

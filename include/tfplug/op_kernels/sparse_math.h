@@ -210,6 +210,13 @@ class SparseSoftmaxKernel final : public ReadThenHostKernel {
       return absl::InvalidArgumentError("Input should have rank >= 2, but is " +
                                         Shape(x.shape).ToString());
     }
+    for (const int64_t size : x.shape) {
+      if (size < 0) {
+        return absl::InvalidArgumentError(
+            "Expected shape dimensions to be non-negative, got " +
+            std::to_string(size));
+      }
+    }
     const HostArray& y = outputs.Add(in[1].type, {x.size()});
     ir::VisitStored(in[1].type, [&](auto tag) {
       using T = typename decltype(tag)::type;
