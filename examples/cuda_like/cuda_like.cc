@@ -3,6 +3,7 @@
 
 #include <tfplug/base/ask_in_child.h>
 #include <tfplug/base/status_macros.h>
+#include <tfplug/compiled/languages/cuda.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -206,7 +207,7 @@ absl::Status Device::Init() {
   sm_ = 10 * GetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
         GetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   tfplug::Target target;
-  target.dialect = tfplug::Dialect::kCuda;
+  target.language = &tfplug::Cuda();
   target.name =
       absl::StrCat(HardwareName(), " sm_", sm_, " CUDA ", driver_.version(),
                    " NVRTC ", driver_.compiler().version());

@@ -2,6 +2,7 @@
 #ifndef OPENCL_OPENCL_H_
 #define OPENCL_OPENCL_H_
 
+#include <tfplug/compiled/languages/opencl_c.h>
 #include <tfplug/compiled/program_cache.h>
 #include <tfplug/device/buffer_stream.h>
 #include <tfplug/plugin.h>
@@ -170,7 +171,7 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
                                   nullptr, nullptr));
     TFPLUG_RETURN_IF_ERROR(clock_.Init());
     tfplug::Target target;
-    target.dialect = tfplug::Dialect::kOpenCl;
+    target.language = &tfplug::OpenClC();
     target.name =
         absl::StrCat(HardwareName(), "; ", GetInfoText(CL_DEVICE_VERSION), "; ",
                      GetInfoText(CL_DRIVER_VERSION));

@@ -19,6 +19,7 @@
 
 #include "fixture.h"
 #include "minimal_device.h"
+#include "tfplug/compiled/languages.h"
 #include "tfplug/primitives/reference_backend.h"
 #include "tfplug/testing/backend_conformance.h"
 
@@ -53,13 +54,15 @@ struct CppProgram : Program {
 
 class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
  public:
-  CppBackend(bool is_cpu, std::vector<DataType> types, const char* name = "")
+  CppBackend(bool is_cpu, std::vector<DataType> types, const char* name = "",
+             uint32_t most_groups = UINT32_MAX)
       : types_(std::move(types)) {
     Target target;
     target.name = name;
-    target.dialect = Dialect::kCpp;
+    target.language = &Cpp();
     target.is_cpu = is_cpu;
     target.group_size = 64;
+    target.most_groups = most_groups;
     programs_.SetTarget(target);
   }
 
@@ -106,7 +109,7 @@ class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
       list.push_back(const_cast<void**>(&pointer));
     }
     list.push_back(arguments.parameters);
-    for (unsigned group = 0; group < grid.groups; ++group) {
+    for (unsigned group = 0; group < grid.groups * grid.rows; ++group) {
       program.function(&group, list.data());
     }
     return absl::OkStatus();
@@ -176,6 +179,23 @@ TEST_CASE("a program serves all sizes, and is compiled once") {
     for (const float value : x) CHECK(value == 2);
   }
   CHECK(backend.compilations == 1);
+}
+
+TEST_CASE("more groups than one dimension has are in rows") {
+  CppBackend backend(true, {}, "", 3);
+  std::vector<float> x(8 * 256, 1);  // 8 groups: 3 rows of 3
+  CHECK(AddOne(backend, x) == absl::OkStatus());
+  CHECK(std::count(x.begin(), x.end(), 2.0f) == 8 * 256);
+  x.resize(10 * 256);
+  CHECK(absl::IsUnimplemented(AddOne(backend, x)));
+}
+
+TEST_CASE("a device whose target has no language is refused") {
+  CppBackend backend(true, {});
+  minimal::Stream stream;
+  backend.Programs(stream).SetTarget({});
+  std::vector<float> x(2, 1);
+  CHECK(absl::IsFailedPrecondition(AddOne(backend, x)));
 }
 
 // Calls check(a, start, b, y) for operands of several dimensions and strides,

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,47 +55,53 @@ inline const char* SourceType(DataType type, bool is_stored) {
   }
 }
 
-inline std::string FloatText(double value, bool is_double) {
+inline std::string Unsigned64Text(uint64_t value) {
+  const uint64_t high = value >> 32;
+  const auto low = static_cast<uint32_t>(value);
+  return high == 0 ? absl::StrCat("u64(", low, "u)")
+                   : absl::StrCat("(u64(", high, "u) << 32 | ", low, "u)");
+}
+
+inline std::string FloatText(double value, bool is_double,
+                             const SourceParts& parts) {
   const auto narrow = static_cast<float>(value);
   if (!std::isfinite(is_double ? value : static_cast<double>(narrow))) {
     uint64_t wide_bits;
     uint32_t bits;
     std::memcpy(&wide_bits, &value, sizeof(wide_bits));
     std::memcpy(&bits, &narrow, sizeof(bits));
-    return is_double ? absl::StrCat("f64_of_bits(", wide_bits, "ul)")
-                     : absl::StrCat("f32_of_bits(", bits, "u)");
+    return is_double
+               ? absl::StrCat("f64_of_bits(", Unsigned64Text(wide_bits), ")")
+               : absl::StrCat("f32_of_bits(", bits, "u)");
   }
   char text[40];
   std::snprintf(text, sizeof(text), is_double ? "%.17g" : "%.9g",
                 is_double ? value : static_cast<double>(narrow));
   std::string result = text;
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
-  if (!is_double) result += "f";
+  result += is_double ? parts.language().f64_suffix : "f";
   return value < 0 || std::signbit(value) ? absl::StrCat("(", result, ")")
                                           : result;
 }
 
 // Returns a constant, whose bits are those of Instruction::bits.
-inline std::string ConstantText(DataType type, uint64_t bits) {
-  const auto value = static_cast<int64_t>(bits);
+inline std::string ConstantText(DataType type, uint64_t bits,
+                                const SourceParts& parts) {
   switch (ComputeType(type)) {
     case DataType::kFloat:
     case DataType::kDouble: {
       double real;
       std::memcpy(&real, &bits, sizeof(real));
-      return FloatText(real, type == DataType::kDouble);
+      return FloatText(real, type == DataType::kDouble, parts);
     }
     case DataType::kInt32:
-      return absl::StrCat("((i32)", static_cast<uint32_t>(bits), "u)");
+      return absl::StrCat("i32(", static_cast<uint32_t>(bits), "u)");
     case DataType::kInt64:
-      if (value == std::numeric_limits<int64_t>::min()) {
-        return "(-9223372036854775807l - 1)";
-      }
-      return absl::StrCat("((i64)", value, "l)");
+      return absl::StrCat("i64(", Unsigned64Text(bits), ")");
     case DataType::kUint32:
       return absl::StrCat(static_cast<uint32_t>(bits), "u");
     case DataType::kUint64:
-      return absl::StrCat(bits, "ul");
+      return Unsigned64Text(bits);
     default:
       return bits != 0 ? "1" : "0";
   }
@@ -104,64 +109,67 @@ inline std::string ConstantText(DataType type, uint64_t bits) {
 
 // Returns `x`, a stored value, as it is computed in.
 inline std::string WidenText(DataType type, const std::string& x,
-                             uint32_t* needs) {
+                             SourceParts& parts) {
   switch (type) {
     case DataType::kHalf:
-      *needs |= kNeedsHalf;
-      return absl::StrCat("f32_of_f16(", x, ")");
+      parts.Add(SourceParts::kHalf);
+      return absl::StrCat("f32_of_f16(u32(", x, "))");
     case DataType::kBfloat16:
-      *needs |= kNeedsBfloat16;
-      return absl::StrCat("f32_of_bf16(", x, ")");
+      parts.Add(SourceParts::kBfloat16);
+      return absl::StrCat("f32_of_bf16(u32(", x, "))");
     case DataType::kBool:
-      return absl::StrCat("(", x, " != 0)");
+      return absl::StrCat("i32(u32(", x, ") != 0u)");
     default:
       if (ComputeType(type) == type) return x;
-      return absl::StrCat("(", SourceType(type, false), ")", x);
+      return absl::StrCat(SourceType(type, false), "(", x, ")");
   }
 }
 
 // Returns `x`, a computed value of type `from`, as it is stored.
 inline std::string ConvertText(DataType from, DataType to, const std::string& x,
-                               uint32_t* needs) {
-  if (from == to) return to == DataType::kBool ? absl::StrCat("(u8)", x) : x;
+                               SourceParts& parts) {
+  if (from == to)
+    return to == DataType::kBool ? absl::StrCat("u8(", x, ")") : x;
   switch (to) {
     case DataType::kHalf:
-      *needs |= kNeedsHalf;
-      return absl::StrCat("f16_of_f32((f32)", x, ")");
+      parts.Add(SourceParts::kHalf);
+      return absl::StrCat("f16_of_f32(f32(", x, "))");
     case DataType::kBfloat16:
-      *needs |= kNeedsBfloat16;
-      return absl::StrCat("bf16_of_f32((f32)", x, ")");
+      parts.Add(SourceParts::kBfloat16);
+      return absl::StrCat("bf16_of_f32(f32(", x, "))");
     case DataType::kBool:
-      return absl::StrCat("(u8)(", x, " != 0)");
+      return absl::StrCat("u8(i32(", x, " != 0))");
     default:
       break;
   }
   const char* const stored = SourceType(to, true);
   if (!IsFloat(from) || IsFloat(to)) {
-    return absl::StrCat("(", stored, ")", x);
+    return absl::StrCat(stored, "(", x, ")");
   }
-  *needs |= kNeedsFloatToInteger;
+  parts.Add(from == DataType::kDouble ? SourceParts::kFloatToInteger64
+                                      : SourceParts::kFloatToInteger32);
   const char* const wide = to == DataType::kUint64   ? "u64"
                            : to == DataType::kInt64  ? "i64"
                            : to == DataType::kUint32 ? "i64"
                                                      : "i32";
-  return absl::StrCat("(", stored, ")", wide, "_of_", SourceType(from, false),
-                      "(", x, ")");
+  return absl::StrCat(stored, "(", wide, "_of_", SourceType(from, false), "(",
+                      x, "))");
 }
 
 // Returns the definition of an opcode (opcodes.def) for values a and b of
 // `type`, in which names of functions are those of the prelude.
 inline std::string DefinitionText(Opcode opcode, DataType type,
                                   const std::string& a, const std::string& b,
-                                  uint32_t* needs) {
+                                  SourceParts& parts) {
   struct Row {
     Opcode opcode;
     const char *floats, *integers, *bools;
+    bool result;
   };
   static constexpr Row kRows[] = {
 #define TFPLUG_INTERNAL_OPCODE(name, text, function, arity, result, floats, \
                                integers, bools, ulps)                       \
-  {Opcode::k##name, #floats, #integers, #bools},
+  {Opcode::k##name, #floats, #integers, #bools, #result[0] == 'b'},
 #include "tfplug/ir/opcodes.def"
   };
   const Row* row = kRows;
@@ -188,16 +196,14 @@ inline std::string DefinitionText(Opcode opcode, DataType type,
       n = std::max<size_t>(n, 1);
       absl::StrAppend(&text, rest.substr(0, n));
     } else if (!is_float) {
-      *needs |= kNeedsIntegerFunctions;
+      parts.Add(SourceParts::kIntegers);
       absl::StrAppend(&text, name, "_", word);
-    } else if (word == "rsqrt") {
-      text += is_wide ? "RSQRT64" : "RSQRT32";
     } else {
-      absl::StrAppend(&text, is_wide ? "MATH64(" : "MATH32(", word, ")");
+      text += parts.Function(word, is_wide);
     }
     rest.remove_prefix(n);
   }
-  return text;
+  return row->result ? absl::StrCat("i32", text) : text;
 }
 
 // Writes the statements of an expression.
@@ -209,8 +215,8 @@ class ExpressionSource {
 
   // Values are named `prefix` and their index.
   ExpressionSource(const Expression& expression, std::string prefix,
-                   uint32_t* needs)
-      : expression_(expression), prefix_(std::move(prefix)), needs_(needs) {}
+                   SourceParts& parts)
+      : expression_(expression), prefix_(std::move(prefix)), parts_(parts) {}
 
   std::string Statements(const Load& load, const LoadElement& load_element) {
     std::string text;
@@ -218,8 +224,8 @@ class ExpressionSource {
     for (size_t i = 0; i < all.size(); ++i) {
       const Instruction& in = all[i];
       if (in.opcode == Opcode::kConstant) continue;
-      absl::StrAppend(&text, "const ", SourceType(in.type, false), " ", prefix_,
-                      i, " = ");
+      absl::StrAppend(&text, "EXACT const ", SourceType(in.type, false), " ",
+                      prefix_, i, " = ");
       if (in.opcode == Opcode::kInput) {
         text += load(in.a);
       } else if (in.opcode == Opcode::kElement) {
@@ -236,7 +242,7 @@ class ExpressionSource {
   std::string Output(size_t k) const {
     const Expression::Output& output = expression_.outputs()[k];
     return ConvertText(TypeOf(output.value), output.type, Name(output.value),
-                       needs_);
+                       parts_);
   }
   // Returns output `k` as it is computed.
   std::string Value(size_t k) const {
@@ -250,7 +256,8 @@ class ExpressionSource {
   DataType TypeOf(int32_t i) const { return ComputeType(At(i).type); }
   std::string Name(int32_t i) const {
     const Instruction& in = At(i);
-    if (in.opcode == Opcode::kConstant) return ConstantText(in.type, in.bits);
+    if (in.opcode == Opcode::kConstant)
+      return ConstantText(in.type, in.bits, parts_);
     return absl::StrCat(prefix_, i);
   }
 
@@ -259,29 +266,31 @@ class ExpressionSource {
     const DataType type = TypeOf(in.a);
     switch (in.opcode) {
       case Opcode::kCast:
-        return WidenText(in.type, ConvertText(type, in.type, a, needs_),
-                         needs_);
+        return WidenText(in.type, ConvertText(type, in.type, a, parts_),
+                         parts_);
       case Opcode::kBitcast:
         return Bitcast(type, in.type, a);
       case Opcode::kSelect:
-        return absl::StrCat(a, " ? ", Name(in.b), " : ", Name(in.c));
+        return absl::StrCat(a, " != 0 ? ", Name(in.b), " : ", Name(in.c));
       default:
         return DefinitionText(in.opcode, type, a, in.b < 0 ? "" : Name(in.b),
-                              needs_);
+                              parts_);
     }
   }
 
   static std::string Bitcast(DataType from, DataType to, const std::string& a) {
     const char* const name = SourceType(to, false);
-    if (IsFloat(from) == IsFloat(to)) return absl::StrCat("(", name, ")", a);
-    return IsFloat(to) ? absl::StrCat(name, "_of_bits(", a, ")")
-                       : absl::StrCat("(", name, ")bits_of_",
-                                      SourceType(from, false), "(", a, ")");
+    if (IsFloat(from) == IsFloat(to)) return absl::StrCat(name, "(", a, ")");
+    return IsFloat(to) ? absl::StrCat(name, "_of_bits(",
+                                      to == DataType::kDouble ? "u64(" : "u32(",
+                                      a, "))")
+                       : absl::StrCat(name, "(bits_of_",
+                                      SourceType(from, false), "(", a, "))");
   }
 
   const Expression& expression_;
   const std::string prefix_;
-  uint32_t* const needs_;
+  SourceParts& parts_;
 };
 
 }  // namespace tfplug::compiled_internal

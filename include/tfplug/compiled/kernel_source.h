@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tfplug/compiled/expression_source.h"
 #include "tfplug/compiled/launch_plan.h"
 #include "tfplug/compiled/prelude.h"
@@ -22,11 +24,14 @@ namespace tfplug::compiled_internal {
 class KernelSource {
  public:
   KernelSource(const Target& target, const char* entry, const LaunchPlan& plan)
-      : target_(target), entry_(entry), plan_(plan) {
+      : has_rows_(target.HasRows()),
+        parts_(target),
+        entry_(entry),
+        plan_(plan) {
     VisitParameters(*this, plan);
   }
 
-  uint32_t* needs() { return &needs_; }
+  SourceParts& parts() { return parts_; }
 
   // ---- Names ---------------------------------------------------------------
 
@@ -60,38 +65,49 @@ class KernelSource {
     const char* const type = SourceType(operand.type, false);
     switch (operand.kind) {
       case Operand::Kind::kMemory:
-        return WidenText(operand.type, absl::StrCat("x", k, "[", offset, "]"),
-                         &needs_);
+        return WidenText(operand.type, Element(k, offset), parts_);
       case Operand::Kind::kIndex:
         return operand.type == DataType::kBool
-                   ? absl::StrCat("((i64)c", k, " + (", offset, ") != 0)")
-                   : absl::StrCat("(", type, ")((i64)c", k, " + (", offset,
-                                  "))");
+                   ? absl::StrCat("i32(i64(c", k, ") + (", offset, ") != 0)")
+                   : absl::StrCat(type, "(i64(c", k, ") + (", offset, "))");
       default:
         break;
     }
     if (ComputeType(operand.type) == DataType::kFloat) {
-      return absl::StrCat("f32_of_bits((u32)c", k, ")");
+      return absl::StrCat("f32_of_bits(u32(c", k, "))");
     }
     if (operand.type == DataType::kDouble) {
       return absl::StrCat("f64_of_bits(c", k, ")");
     }
-    if (operand.type == DataType::kBool) return absl::StrCat("(c", k, " != 0)");
-    return absl::StrCat("(", type, ")c", k);
+    if (operand.type == DataType::kBool) {
+      return absl::StrCat("i32(c", k, " != 0)");
+    }
+    return absl::StrCat(type, "(c", k, ")");
   }
   // Returns element `i` of the axis of operand `k`, 0 if it is out of range.
   std::string LoadElement(size_t k, const std::string& offset,
                           const std::string& i) {
     const Operand& operand = plan_.operand(k);
-    if (!HasAxis(operand)) return "0";
+    const std::string zero =
+        absl::StrCat(SourceType(operand.type, false), "(0)");
+    if (!HasAxis(operand)) return zero;
     const std::string at =
-        absl::StrCat(offset, " + (idx)", i, " * a", k, "_stride");
+        absl::StrCat(offset, " + idx(", i, ") * a", k, "_stride");
     return absl::StrCat("(", i, " >= 0 && ", i, " < a", k, "_size) ? ",
-                        Load(k, at), " : 0");
+                        Load(k, at), " : ", zero);
   }
   std::string Store(size_t k, const std::string& offset,
                     const std::string& value) const {
-    return absl::StrCat("x", k, "[", offset, "] = ", value, ";\n");
+    return absl::StrCat(Element(k, offset), " = ", value, ";\n");
+  }
+  // Declares an array that the items of a group share.
+  std::string Shared(const std::string& type, const char* name,
+                     const std::string& size) {
+    std::string text = absl::StrReplaceAll(
+        language().shared, {{"$T", type}, {"$X", name}, {"$N", size}});
+    if (!absl::StrContains(language().kernel, "$SHARED")) return text;
+    shared_ += text;
+    return "";
   }
 
   // Returns statements that compute i<begin>, ..., i<end - 1> from `flat`.
@@ -111,62 +127,43 @@ class KernelSource {
   // ---- The whole -----------------------------------------------------------
 
   std::string Finish(const std::string& body) {
-    const bool is_opencl = target_.dialect == Dialect::kOpenCl;
-    std::string text = absl::StrCat(
-        Prelude(target_, needs_), "typedef ", plan_.is_wide() ? "i64" : "i32",
-        " idx;\ntypedef struct {\n",
-        plan_.num_offsets() == 0
-            ? ""
-            : absl::StrCat("  i64 o[", plan_.num_offsets(), "];\n"),
-        num_scalars_ == 0 ? "" : absl::StrCat("  u64 c[", num_scalars_, "];\n"),
-        "  idx v[", num_values_ + num_values_ % 2, "];\n} Parameters;\n");
+    std::string guard;
+    if (has_rows_) {
+      guard = absl::StrCat("if (group >= ", Extra("groups"), ") return;\n");
+    }
+    const auto field = [](const char* type, const char* name, size_t size) {
+      return size == 0 ? ""
+                       : absl::StrCat("  ", type, " ", name, "[", size, "];\n");
+    };
     std::string pointers;
     for (size_t i = 0; i < num_pointers_; ++i) {
-      absl::StrAppend(&pointers, "GLOBAL char* p", i, ", ");
+      pointers +=
+          absl::StrReplaceAll(language().pointer, {{"$K", absl::StrCat(i)}});
     }
-    if (is_opencl) {
-      absl::StrAppend(&text,
-                      "__kernel "
-                      "__attribute__((reqd_work_group_size(ITEMS_PER_GROUP, 1, "
-                      "1)))\nvoid ",
-                      entry_, "(", pointers,
-                      "const Parameters p) {\nconst idx group = "
-                      "(idx)get_group_id(0);\n");
-    } else {
-      absl::StrAppend(
-          &text,
-          "#ifdef __CUDACC__\nextern \"C\" __global__ "
-          "__launch_bounds__(GROUP) void ",
-          entry_, "(", pointers,
-          "const Parameters p) {\nconst idx group = (idx)blockIdx.x;\n",
-          "#else\nextern \"C\" {\nextern const int ", entry_, "_pointers, ",
-          entry_, "_parameters_size;\nconst int ", entry_,
-          "_pointers = ", num_pointers_, ";\nconst int ", entry_,
-          "_parameters_size = sizeof(Parameters);\n}\nextern \"C\" void ",
-          entry_,
-          "(const unsigned* group_index, void** arguments) {\n"
-          "const idx group = (idx)*group_index;\n");
-      for (size_t i = 0; i < num_pointers_; ++i) {
-        absl::StrAppend(&text, "char* const p", i, " = *(char**)arguments[", i,
-                        "];\n");
-      }
-      absl::StrAppend(&text,
-                      "const Parameters p = *(const Parameters*)arguments[",
-                      num_pointers_, "];\n#endif\n");
-    }
-    return absl::StrCat(text, declarations_, body, "}\n");
+    return absl::StrCat(
+        parts_.Prelude(), "#define idx ",
+        plan_.is_wide() ? "i64\n#define IS_WIDE\n" : "i32\n",
+        absl::StrReplaceAll(
+            language().kernel,
+            {{"$ENTRY", entry_},
+             {"$FIELDS",
+              absl::StrCat(field("i64", "o", plan_.num_offsets()),
+                           field("u64", "c", num_scalars_),
+                           field("idx", "v", num_values_ + num_values_ % 2))},
+             {"$COUNT", absl::StrCat(num_pointers_)},
+             {"$POINTERS", pointers},
+             {"$SHARED", shared_},
+             {"$BODY", absl::StrCat(declarations_, guard, body)}}));
   }
 
   // ---- Called by VisitParameters -------------------------------------------
 
   void VisitPointer(size_t k, const Operand& operand) {
     const char* const type = SourceType(operand.type, true);
-    absl::StrAppend(&declarations_, "GLOBAL ", type, "* x", k, " = (GLOBAL ",
-                    type, "*)(p", num_pointers_);
-    if (plan_.num_offsets() != 0) {
-      absl::StrAppend(&declarations_, " + p.o[", num_pointers_, "]");
-    }
-    declarations_ += ");\n";
+    declarations_ += absl::StrReplaceAll(language().operand,
+                                         {{"$T", type},
+                                          {"$X", absl::StrCat("x", k)},
+                                          {"$K", absl::StrCat(num_pointers_)}});
     ++num_pointers_;
   }
   void VisitScalar(size_t k, const Operand& /*operand*/) {
@@ -192,12 +189,20 @@ class KernelSource {
                             : StrideClass::kOther;
   }
 
-  const Target& target_;
+  const Language& language() const { return parts_.language(); }
+  std::string Element(size_t k, const std::string& offset) const {
+    return absl::StrReplaceAll(
+        language().element, {{"$X", absl::StrCat("x", k)},
+                             {"$I", offset},
+                             {"$T", SourceType(plan_.operand(k).type, true)}});
+  }
+
+  const bool has_rows_;
+  SourceParts parts_;
   const char* const entry_;
   const LaunchPlan& plan_;
-  std::string declarations_;
+  std::string declarations_, shared_;
   size_t num_pointers_ = 0, num_scalars_ = 0, num_values_ = 0;
-  uint32_t needs_ = 0;
 };
 
 }  // namespace tfplug::compiled_internal

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_COMPILED_LAUNCH_PLAN_H_
 #define TFPLUG_COMPILED_LAUNCH_PLAN_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -87,10 +88,7 @@ class LaunchPlan {
         kept_(kept),
         rank_(rank),
         inputs_(inputs),
-        outputs_(outputs) {
-    const bool is_loop = target.is_cpu || target.dialect == Dialect::kCpp;
-    grid_.group_size = is_loop ? 1 : static_cast<uint32_t>(target.group_size);
-  }
+        outputs_(outputs) {}
 
   int kept() const { return kept_; }
   int rank() const { return rank_; }
@@ -113,9 +111,19 @@ class LaunchPlan {
                     int64_t largest_index);
   // Adds a parameter that KernelSource::Extra names.
   void AddExtra(int64_t value) { AddValue(value); }
+  // Sets the number of groups, after all extra parameters.
+  absl::Status SetGroups(int64_t groups) {
+    const int64_t most = target_.most_groups;
+    const int64_t rows = std::max<int64_t>((groups + most - 1) / most, 1);
+    if (rows > most) return TooManyGroups();
+    if (target_.HasRows()) AddValue(groups);
+    grid_.rows = static_cast<uint32_t>(rows);
+    grid_.groups = static_cast<uint32_t>((groups + rows - 1) / rows);
+    return absl::OkStatus();
+  }
 
   const ProgramKey& key() const { return key_; }
-  Grid& grid() { return grid_; }
+  const Grid& grid() const { return grid_; }
   KernelArguments arguments() {
     KernelArguments arguments;
     arguments.pointers = pointers_;
@@ -172,6 +180,16 @@ class LaunchPlan {
     return absl::UnimplementedError(
         "a kernel has more than 880 bytes of strides and sizes; reshape its "
         "tensors to fewer dimensions");
+  }
+  [[gnu::cold, gnu::noinline]] static absl::Status TooManyGroups() {
+    return absl::UnimplementedError(
+        "a kernel needs more groups than the device can start; use smaller "
+        "tensors");
+  }
+  [[gnu::cold, gnu::noinline]] static absl::Status LacksLanguage() {
+    return absl::FailedPreconditionError(
+        "the programs of a device have no language: set Target::language, and "
+        "call ProgramCache::SetTarget before the first launch");
   }
 
   const Target& target_;
@@ -236,6 +254,9 @@ inline bool LaunchPlan::NeedsWide(int64_t largest_index) const {
 
 inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
                                      uint32_t variant, int64_t largest_index) {
+  if (target_.language == nullptr) return LacksLanguage();
+  const bool is_loop = target_.is_cpu || target_.language->runs_groups;
+  grid_.group_size = is_loop ? 1 : static_cast<uint32_t>(target_.group_size);
   is_wide_ = NeedsWide(largest_index);
   // Assigned one by one: g++ 12 warns of an assignment of the whole.
   key_.primitive = primitive;
@@ -262,7 +283,7 @@ inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
                    : class_of(kept_ - 1) << 2 | class_of(rank_ - 1) << 4 |
                          (HasAxis(view) ? 1u << 6 : 0u))));
   }
-  num_offsets_ = target_.dialect == Dialect::kOpenCl ? memories : 0;
+  num_offsets_ = target_.language->has_offsets ? memories : 0;
   const size_t head = (num_offsets_ + others) * 8;
   if (head + (values + kMaxExtras) * (is_wide_ ? 8 : 4) > kMaxParameters) {
     return TooManyParameters();

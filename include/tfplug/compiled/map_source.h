@@ -57,8 +57,7 @@ inline absl::Status PlanMap(const Target& target, uint64_t code,
   plan.AddExtra(launch.row_size);
   plan.AddExtra(blocks);
   plan.AddExtra(rows_per_group);
-  plan.grid().groups = static_cast<uint32_t>(blocks * row_groups);
-  return absl::OkStatus();
+  return plan.SetGroups(blocks * row_groups);
 }
 
 // Returns the statements of one element: indices i0, ... are known, and `inner`
@@ -66,7 +65,7 @@ inline absl::Status PlanMap(const Target& target, uint64_t code,
 inline std::string MapElement(KernelSource& kernel,
                               const Expression& expression, int rank,
                               const std::string& inner) {
-  ExpressionSource values(expression, "v", kernel.needs());
+  ExpressionSource values(expression, "v", kernel.parts());
   const auto offset = [&](size_t k) {
     return kernel.Offset(k, 0, rank, inner);
   };

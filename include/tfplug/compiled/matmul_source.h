@@ -50,8 +50,7 @@ inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
   if (!status.ok()) return status;
   plan.AddExtra(row_tiles);
   plan.AddExtra(column_tiles);
-  plan.grid().groups = static_cast<uint32_t>(groups);
-  return absl::OkStatus();
+  return plan.SetGroups(groups);
 }
 
 // $T: the type of accumulators; $L: elements of a vector; $A, $B: an element of
@@ -59,31 +58,20 @@ inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
 inline constexpr char kMatMulBegin[] = R"code(
 const idx row0 = group / column_tiles % row_tiles * 64;
 const idx column0 = group % column_tiles * 64;
-const int rows = n$m - row0 < 64 ? (int)(n$m - row0) : 64;
-const int columns = n$n - column0 < 64 ? (int)(n$n - column0) : 64;
+const int rows = n$m - row0 < 64 ? i32(n$m - row0) : 64;
+const int columns = n$n - column0 < 64 ? i32(n$n - column0) : 64;
 )code";
 
 // For a CPU: eight rows of a vector of columns at once, whose accumulators stay
 // in registers for 32 steps.
 inline constexpr char kMatMulCpu[] = R"code(
-#ifdef __OPENCL_VERSION__
-#define VECTOR $T$L
-#define LOAD_VECTOR(p) vload$L(0, p)
-#define STORE_VECTOR(x, p) vstore$L(x, 0, p)
-#define ADD_PRODUCT(c, a, b) c = fma((VECTOR)(a), b, c)
-#else
-typedef $T VECTOR __attribute__((vector_size($L * sizeof($T)), aligned(8)));
-#define LOAD_VECTOR(p) (*(const VECTOR*)(p))
-#define STORE_VECTOR(x, p) (*(VECTOR*)(p) = (x))
-#define ADD_PRODUCT(c, a, b) c += (a) * (b)
-#endif
 $T as[32 * 64] __attribute__((aligned(64)));
 $T bs[32 * 64] __attribute__((aligned(64)));
 $T cs[64 * 64] __attribute__((aligned(64)));
 for (int i = 0; i < 64 * 64; ++i) cs[i] = 0;
 for (int i = 0; i < 32 * 64; ++i) as[i] = bs[i] = 0;
 for (idx k0 = 0; k0 < n$k; k0 += 32) {
-  const int steps = n$k - k0 < 32 ? (int)(n$k - k0) : 32;
+  const int steps = n$k - k0 < 32 ? i32(n$k - k0) : 32;
   $ALOOPS {
     const idx i$m = row0 + row, i$k = k0 + k;
     as[k * 64 + row] = $A;
@@ -95,22 +83,22 @@ for (idx k0 = 0; k0 < n$k; k0 += 32) {
   for (int row = 0; row < rows; row += 8) {
     for (int column = 0; column < columns; column += $L) {
       $T* const c = cs + row * 64 + column;
-      VECTOR c0 = LOAD_VECTOR(c), c1 = LOAD_VECTOR(c + 64);
-      VECTOR c2 = LOAD_VECTOR(c + 128), c3 = LOAD_VECTOR(c + 192);
-      VECTOR c4 = LOAD_VECTOR(c + 256), c5 = LOAD_VECTOR(c + 320);
-      VECTOR c6 = LOAD_VECTOR(c + 384), c7 = LOAD_VECTOR(c + 448);
+      VECTOR_$T c0 = LOAD_$T(c), c1 = LOAD_$T(c + 64);
+      VECTOR_$T c2 = LOAD_$T(c + 128), c3 = LOAD_$T(c + 192);
+      VECTOR_$T c4 = LOAD_$T(c + 256), c5 = LOAD_$T(c + 320);
+      VECTOR_$T c6 = LOAD_$T(c + 384), c7 = LOAD_$T(c + 448);
       for (int k = 0; k < steps; ++k) {
-        const VECTOR b = LOAD_VECTOR(bs + k * 64 + column);
+        const VECTOR_$T b = LOAD_$T(bs + k * 64 + column);
         const $T* const a = as + k * 64 + row;
-        ADD_PRODUCT(c0, a[0], b); ADD_PRODUCT(c1, a[1], b);
-        ADD_PRODUCT(c2, a[2], b); ADD_PRODUCT(c3, a[3], b);
-        ADD_PRODUCT(c4, a[4], b); ADD_PRODUCT(c5, a[5], b);
-        ADD_PRODUCT(c6, a[6], b); ADD_PRODUCT(c7, a[7], b);
+        ADD_PRODUCT_$T(c0, a[0], b); ADD_PRODUCT_$T(c1, a[1], b);
+        ADD_PRODUCT_$T(c2, a[2], b); ADD_PRODUCT_$T(c3, a[3], b);
+        ADD_PRODUCT_$T(c4, a[4], b); ADD_PRODUCT_$T(c5, a[5], b);
+        ADD_PRODUCT_$T(c6, a[6], b); ADD_PRODUCT_$T(c7, a[7], b);
       }
-      STORE_VECTOR(c0, c); STORE_VECTOR(c1, c + 64);
-      STORE_VECTOR(c2, c + 128); STORE_VECTOR(c3, c + 192);
-      STORE_VECTOR(c4, c + 256); STORE_VECTOR(c5, c + 320);
-      STORE_VECTOR(c6, c + 384); STORE_VECTOR(c7, c + 448);
+      STORE_$T(c0, c); STORE_$T(c1, c + 64);
+      STORE_$T(c2, c + 128); STORE_$T(c3, c + 192);
+      STORE_$T(c4, c + 256); STORE_$T(c5, c + 320);
+      STORE_$T(c6, c + 384); STORE_$T(c7, c + 448);
     }
   }
 }
@@ -132,20 +120,18 @@ PER_ITEM($T, cs)[EACH * EACH];
 FOR_ITEMS(SIDE * SIDE)
   for (int i = 0; i < EACH * EACH; ++i) AT(cs)[i] = 0;
 END_ITEMS
-SHARED($T, as, 16 * 64);
-SHARED($T, bs, 16 * 64);
-for (idx k0 = 0; k0 < n$k; k0 += 16) {
-  const int steps = n$k - k0 < 16 ? (int)(n$k - k0) : 16;
+$SHAREDfor (idx k0 = 0; k0 < n$k; k0 += 16) {
+  const int steps = n$k - k0 < 16 ? i32(n$k - k0) : 16;
   FOR_ITEMS(GROUP)
     for (int e = item; e < 16 * 64; e += GROUP) {
       const int row = $AROW, k = $AK;
       const idx i$m = row0 + row, i$k = k0 + k;
-      as[k * 64 + row] = row < rows && k < steps ? $A : 0;
+      as[k * 64 + row] = row < rows && k < steps ? $A : $T(0);
     }
     for (int e = item; e < 16 * 64; e += GROUP) {
       const int column = $BCOLUMN, k = $BK;
       const idx i$m = 0, i$n = column0 + column, i$k = k0 + k;
-      bs[k * 64 + column] = column < columns && k < steps ? $B : 0;
+      bs[k * 64 + column] = column < columns && k < steps ? $B : $T(0);
     }
   END_ITEMS
   SYNC
@@ -189,13 +175,13 @@ inline std::string MatMulElement(KernelSource& kernel, const LaunchPlan& plan,
   };
   const DataType type = plan.operand(0).type;
   const std::string stored =
-      ConvertText(ComputeType(type), type, "value", kernel.needs());
+      ConvertText(ComputeType(type), type, "value", kernel.parts());
   if (expression == nullptr) return kernel.Store(2, offset(2), stored);
-  ExpressionSource values(*expression, "v", kernel.needs());
+  ExpressionSource values(*expression, "v", kernel.parts());
   std::string text = values.Statements(
       [&](int i) {
         const auto k = static_cast<size_t>(i) + 1;
-        return i == 0 ? WidenText(type, stored, kernel.needs())
+        return i == 0 ? WidenText(type, stored, kernel.parts())
                       : kernel.Load(k, offset(k));
       },
       [&](int i, const std::string& index) {
@@ -218,6 +204,7 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
   const int kept = plan.kept(), rank = plan.rank();
   const DataType type = ComputeType(plan.operand(0).type);
   const bool is_double = type == DataType::kDouble;
+  const char* const type_name = SourceType(type, false);
   // Whether the elements of a step are neighbours in memory, and not those of a
   // row of a or a column of b.
   const auto is_along_k = [&](size_t k) {
@@ -238,7 +225,7 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
   const std::string body = absl::StrReplaceAll(
       absl::StrCat(kMatMulBegin + 1,
                    target.is_cpu ? kMatMulCpu + 1 : kMatMulGpu + 1),
-      {{"$T", is_double ? "$D" : "$F"},
+      {{"$T", type_name},
        {"$L", is_double ? "8" : "16"},
        {"$ALOOPS", loops("row", is_along_k(0))},
        {"$BLOOPS", loops("column", is_along_k(1))},
@@ -246,7 +233,12 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
        {"$AK", flat[is_along_k(0) ? 0 : 3]},
        {"$BCOLUMN", flat[is_along_k(1) ? 1 : 2]},
        {"$BK", flat[is_along_k(1) ? 0 : 3]},
-       {"$FMA", is_double ? "FMA64" : "FMA32"},
+       {"$FMA", kernel.parts().Function("fma", is_double)},
+       {"$SHARED",
+        target.is_cpu
+            ? ""
+            : absl::StrCat(kernel.Shared(type_name, "as", "16 * 64"),
+                           kernel.Shared(type_name, "bs", "16 * 64"))},
        {"$A", kernel.Load(0, kernel.Offset(0, 0, rank))},
        {"$B", kernel.Load(1, kernel.Offset(1, 0, rank))},
        {"$C", MatMulElement(kernel, plan, expression)},
@@ -255,11 +247,7 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
        {"$n", n},
        {"$k", absl::StrCat(kept)}});
   return kernel.Finish(absl::StrCat(
-      kernel.Unflatten("group / column_tiles / row_tiles", 0, kept - 2),
-      absl::StrReplaceAll(
-          body,
-          {{"$D", target.dialect == Dialect::kOpenCl ? "double" : "f64"},
-           {"$F", target.dialect == Dialect::kOpenCl ? "float" : "f32"}})));
+      kernel.Unflatten("group / column_tiles / row_tiles", 0, kept - 2), body));
 }
 
 }  // namespace tfplug::compiled_internal

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
+#include "tfplug/compiled/language.h"
 #include "tfplug/device/address_space.h"
 
 #pragma GCC visibility push(hidden)
@@ -17,23 +18,10 @@
 // The types that the author of a compiled backend (compiled.h) uses.
 namespace tfplug {
 
-// A language of generated kernels.
-enum class Dialect : uint8_t {
-  // OpenCL C 1.2: `__kernel void entry(__global char* p0, ..., Parameters p)`.
-  kOpenCl,
-  // CUDA C++: `extern "C" __global__ void entry(char* p0, ..., Parameters p)`.
-  // The same source is kCpp if __CUDACC__ is not defined.
-  kCuda,
-  // C++17 for the host: `extern "C" void entry(const unsigned* group, void**
-  // arguments)` runs all items of the group `*group`, one after the other;
-  // `arguments` points to each argument, as in cuLaunchKernel. The constants
-  // `entry_pointers` and `entry_parameters_size` describe the arguments.
-  kCpp,
-};
-
 // The properties of one device on which the source of kernels depends.
 struct Target {
-  Dialect dialect = Dialect::kOpenCl;
+  // The language of kernels (languages.h).
+  const Language* language = nullptr;
   // Identifies the device, its driver and the driver's version: programs in the
   // cache on disk are used only by targets of the same name. Empty: no cache.
   std::string name;
@@ -44,11 +32,16 @@ struct Target {
   // Items of a group, a power of two from 32 to 1024. The device must be able
   // to run groups of this size.
   int group_size = 256;
+  // The largest number of groups in one dimension. A launch of more of them has
+  // rows (Grid::rows).
+  uint32_t most_groups = UINT32_MAX;
   // Bytes of memory that the items of a group share.
   int64_t local_memory = 32 << 10;
   // Whether the device is a CPU, which runs the items of a group in a loop, so
   // that barriers cost nothing and loops over items should be innermost.
   bool is_cpu = false;
+
+  bool HasRows() const { return most_groups < UINT32_MAX; }
 
   // Makes groups no larger than `most` items, if that is at least 32. A group
   // of a CPU is one item of the driver, whatever its size.
@@ -60,10 +53,13 @@ struct Target {
   }
 };
 
-// The groups of a launch, in one dimension. The items of a group that the
-// driver starts are Target::group_size, or one that runs all of them in a loop.
+// The groups of a launch: `groups` in the first dimension, and as many in each
+// row of the second one, of which there is one if Target::most_groups was not
+// set. The items of a group that the driver starts are Target::group_size, or
+// one that runs all of them in a loop.
 struct Grid {
   uint32_t groups = 1;
+  uint32_t rows = 1;
   uint32_t group_size = 1;
 };
 
@@ -75,9 +71,10 @@ struct KernelArguments {
   // The struct, which may be copied byte by byte.
   void* parameters = nullptr;
   size_t parameters_size = 0;
-  // Dialect::kOpenCl: for each pointer the byte offset of the address in the
+  // Language::has_offsets: for each pointer the byte offset of the address in the
   // buffer that is passed for it. It is part of the struct; Launch sets it
-  // (SetArguments). Empty for other dialects.
+  // (SetArguments). Empty for other
+  // languages.
   absl::Span<int64_t> offsets;
 };
 

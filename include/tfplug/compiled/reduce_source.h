@@ -87,8 +87,7 @@ inline absl::Status PlanReduce(const Target& target, uint64_t code,
   plan.AddExtra(launch.outputs);
   plan.AddExtra(launch.reduced);
   plan.AddExtra(blocks);
-  plan.grid().groups = static_cast<uint32_t>(groups);
-  return absl::OkStatus();
+  return plan.SetGroups(groups);
 }
 
 // Writes the parts of a Reduce.
@@ -111,7 +110,8 @@ class ReduceSource {
   std::string Make() {
     const std::string begin = absl::StrCat(
         "PER_ITEM(", total_type_, ", total);\nFOR_ITEMS(GROUP) AT(total) = ",
-        ConstantText(type_, ReduceIdentity(reduction_.kind, type_)),
+        ConstantText(type_, ReduceIdentity(reduction_.kind, type_),
+                     kernel_.parts()),
         "; END_ITEMS\n");
     switch (launch_.variant) {
       case kReduceColumns:
@@ -182,9 +182,9 @@ class ReduceSource {
   // Combines the items' totals of each column.
   std::string Tree(int columns) {
     return absl::StrCat(
-        "SHARED(", total_type_,
-        ", parts, GROUP);\nFOR_ITEMS(GROUP) parts[item] = AT(total); "
-        "END_ITEMS\nSYNC\nfor (int half_ = GROUP / 2; half_ >= ",
+        kernel_.Shared(total_type_, "parts", "GROUP"),
+        "FOR_ITEMS(GROUP) parts[item] = AT(total); END_ITEMS\nSYNC\nfor (int "
+        "half_ = GROUP / 2; half_ >= ",
         columns, "; half_ /= 2) {\nFOR_ITEMS(half_) parts[item] = ",
         Combine("parts[item]", "parts[item + half_]"),
         "; END_ITEMS\nSYNC\n}\n");
@@ -192,7 +192,7 @@ class ReduceSource {
 
   std::string Combine(const std::string& a, const std::string& b) {
     return DefinitionText(ir::CombineOpcode(reduction_.kind, type_), type_, a,
-                          b, kernel_.needs());
+                          b, kernel_.parts());
   }
 
   // Adds the element at the current indices to the total.
@@ -203,7 +203,7 @@ class ReduceSource {
       const std::string rest = kernel_.Offset(k, kept_, rank_, reduced_inner);
       return rest == "0" ? kept : kept == "0" ? rest : kept + " + " + rest;
     };
-    ExpressionSource values(reduction_.map, "v", kernel_.needs());
+    ExpressionSource values(reduction_.map, "v", kernel_.parts());
     std::string text = values.Statements(
         [&](int k) {
           const auto input = static_cast<size_t>(k);
@@ -226,13 +226,13 @@ class ReduceSource {
     const auto offset = [&](size_t k) {
       return kernel_.Offset(k, 0, kept_, inner);
     };
-    ExpressionSource values(reduction_.finish, "w", kernel_.needs());
+    ExpressionSource values(reduction_.finish, "w", kernel_.parts());
     std::string text = values.Statements(
         [&](int k) {
           return k == 0 ? total : kernel_.Load(input(k), offset(input(k)));
         },
         [&](int k, const std::string& i) {
-          return k == 0 ? std::string("0")
+          return k == 0 ? total_type_ + "(0)"
                         : kernel_.LoadElement(input(k), offset(input(k)), i);
         });
     const size_t outputs = first + reduction_.finish.inputs().size() - 1;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_COMPILED_LANGUAGE_H_
+#define TFPLUG_COMPILED_LANGUAGE_H_
+
+#include <string>
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// A language of generated kernels. languages.h has some; an author may write
+// another one.
+//
+// Kernels are written in what C-like languages have in common: statements,
+// arithmetic of operands of one type, conversions T(x), comparisons as
+// conditions only, and these terms, which the prelude defines. Each may be a
+// macro.
+//
+//   i8 ... i64, u8 ... u64, f32, f64   types; T(x) converts x to T
+//   f32_of_bits(x), bits_of_f32(x)     the same bits as another type (u32)
+//   f64_of_bits(x), bits_of_f64(x)     the same (u64)
+//   HAS_F64                            defined if there is an f64
+//   FN                                 before the definition of a function
+//   EXACT                              before a variable that is computed as it
+//                                      is written, without fused operations
+//   UNROLL                             before a loop to unroll
+//   FOR_ITEMS(n) ... END_ITEMS         a phase: code that the first n items of
+//                                      a group run, with the index `item`
+//   PER_ITEM(type, x); AT(x)           a variable of each item that outlives a
+//                                      phase
+//   SYNC                               a barrier between phases
+//
+// Before the prelude, GROUP is defined as the number of items of a group, and
+// IS_CPU if Target::is_cpu is set; after it, idx, the type of indices, i32 or,
+// with IS_WIDE defined, i64. Loops over items then may be the language's
+// own (kItemLoops); it also defines, for T = f32 and f64,
+//
+//   VECTOR_T, LOAD_T(p), STORE_T(x, p) 16 (f32) or 8 (f64) elements
+//   ADD_PRODUCT_T(c, a, b)             adds the product of number a and vector b
+//
+// The other members are templates: text in which some words are replaced.
+struct Language {
+  std::string header;  // the first lines of a source, such as #version
+  std::string prelude;
+
+  // The kernel. $ENTRY: its name. $FIELDS: members of the parameters `p`, each
+  // an array, as in C. $COUNT: the number of pointers. $POINTERS: `pointer` for
+  // each of them. $SHARED: declarations of shared arrays, if they are outside
+  // of the function. $BODY: statements that use `group`, the index of the
+  // group, of type idx.
+  std::string kernel;
+  // Replaced are $K, the index of the pointer, and $POINTER in `kernel`.
+  std::string pointer;
+  // Declares $X, operand number $K in memory, with elements of type $T.
+  std::string operand;
+  // Element $I of operand $X, of type $T.
+  std::string element = "$X[$I]";
+  // Declares $X, an array of $N elements of type $T that a group shares.
+  std::string shared = "SHARED($T, $X, $N);\n";
+
+  // The functions of floats in <math.h>, and rsqrt, that the language has and
+  // whose errors opcodes.def allows: their names, separated by spaces; also
+  // name=other if it has another name. "*": all. For the others, kernels
+  // contain a function (math_prelude.h).
+  std::string functions = "*";
+  // The name of function $F for numbers of 32 and of 64 bits.
+  std::string f32_function = "$F", f64_function = "$F";
+  // What a literal of 64 bits ends with.
+  std::string f64_suffix;
+
+  // Whether a device's memory is passed as handles of buffers, with an offset
+  // for each (SetArguments).
+  bool has_offsets = false;
+  // Whether a call runs all items of a group, one after the other, on any
+  // device; Grid::group_size is then 1.
+  bool runs_groups = false;
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_COMPILED_LANGUAGE_H_
