@@ -35,6 +35,7 @@ namespace tfplug {
 // with IS_WIDE defined, i64. Loops over items then may be the language's
 // own (kItemLoops); it also defines, for T = f32 and f64,
 //
+//   ALIGNED                            before an array of which vectors are loaded
 //   VECTOR_T, LOAD_T(p), STORE_T(x, p) 16 (f32) or 8 (f64) elements
 //   ADD_PRODUCT_T(c, a, b)             adds the product of number a and vector b
 //

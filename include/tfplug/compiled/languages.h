@@ -6,5 +6,6 @@
 #include "tfplug/compiled/languages/cuda.h"
 #include "tfplug/compiled/languages/glsl.h"
 #include "tfplug/compiled/languages/opencl_c.h"
+#include "tfplug/compiled/languages/plain_c.h"
 
 #endif  // TFPLUG_COMPILED_LANGUAGES_H_

@@ -65,9 +65,9 @@ const int columns = n$n - column0 < 64 ? i32(n$n - column0) : 64;
 // For a CPU: eight rows of a vector of columns at once, whose accumulators stay
 // in registers for 32 steps.
 inline constexpr char kMatMulCpu[] = R"code(
-$T as[32 * 64] __attribute__((aligned(64)));
-$T bs[32 * 64] __attribute__((aligned(64)));
-$T cs[64 * 64] __attribute__((aligned(64)));
+ALIGNED $T as[32 * 64];
+ALIGNED $T bs[32 * 64];
+ALIGNED $T cs[64 * 64];
 for (int i = 0; i < 64 * 64; ++i) cs[i] = 0;
 for (int i = 0; i < 32 * 64; ++i) as[i] = bs[i] = 0;
 for (idx k0 = 0; k0 < n$k; k0 += 32) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/compiled/language.h"
+#include "tfplug/compiled/math_prelude.h"
 #include "tfplug/compiled/program.h"
 
 #pragma GCC visibility push(hidden)
@@ -111,7 +112,8 @@ class SourceParts {
   const Language& language() const { return *target_.language; }
   void Add(Part part) { parts_ |= part; }
 
-  // Returns the name of a function of floats.
+  // Returns the name of a function of floats. One that the language lacks
+  // becomes part of the prelude.
   std::string Function(absl::string_view name, bool is_wide) {
     const Language& in = language();
     absl::string_view spelling = in.functions == "*" ? name : "";
@@ -121,16 +123,29 @@ class SourceParts {
         spelling = equals == word.npos ? name : word.substr(equals + 1);
       }
     }
-    return absl::StrReplaceAll(is_wide ? in.f64_function : in.f32_function,
-                               {{"$F", spelling.empty() ? name : spelling}});
+    if (!spelling.empty()) {
+      return absl::StrReplaceAll(is_wide ? in.f64_function : in.f32_function,
+                                 {{"$F", spelling}});
+    }
+    const std::string own = absl::StrCat(is_wide ? "f64_" : "f32_", name);
+    if (functions_.insert(own).second) {
+      // Functions that this one calls come before it.
+      const std::string text = MathFunction(
+          name, is_wide, in.f64_suffix, [&](absl::string_view called) {
+            return called == name ? own : Function(called, is_wide);
+          });
+      function_texts_ += text;
+    }
+    return own;
   }
 
   // Returns the text.
   std::string Prelude() {
-    std::string text;
+    const std::string rint =
+        (parts_ & kHalf) != 0 ? Function("rint", false) : "";
+    std::string text = function_texts_;
     if ((parts_ & kHalf) != 0) {
-      text += absl::StrReplaceAll(kHalfFunctions + 1,
-                                  {{"$rint", Function("rint", false)}});
+      text += absl::StrReplaceAll(kHalfFunctions + 1, {{"$rint", rint}});
     }
     if ((parts_ & kBfloat16) != 0) text += kBfloat16Functions + 1;
     if ((parts_ & kIntegers) != 0) text += Integers();
@@ -164,6 +179,8 @@ class SourceParts {
 
   const Target& target_;
   uint32_t parts_ = 0;
+  std::set<std::string> functions_;
+  std::string function_texts_;
 };
 
 }  // namespace tfplug::compiled_internal

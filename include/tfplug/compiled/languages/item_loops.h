@@ -29,6 +29,12 @@ inline constexpr char kItemLoops[] = R"code(
 #ifndef EXACT
 #define EXACT
 #endif
+#ifdef ALIGNED
+#elif defined(__GNUC__)
+#define ALIGNED __attribute__((aligned(64)))
+#else
+#define ALIGNED
+#endif
 )code";
 
 // Conversions in C; C++ has them.

@@ -26,6 +26,7 @@ typedef double f64;
 #define bits_of_f32(x) as_uint(x)
 #define FN static inline
 #define UNROLL
+#define ALIGNED __attribute__((aligned(64)))
 #define VECTOR_f32 float16
 #define VECTOR_f64 double8
 #define LOAD_f32(p) vload16(0, p)
