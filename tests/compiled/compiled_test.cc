@@ -52,14 +52,16 @@ struct CppProgram : Program {
   void (*function)(const unsigned*, void**) = nullptr;
 };
 
+// Compiles C++, or plain C without a library.
 class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
  public:
   CppBackend(bool is_cpu, std::vector<DataType> types, const char* name = "",
-             uint32_t most_groups = UINT32_MAX)
-      : types_(std::move(types)) {
+             uint32_t most_groups = UINT32_MAX,
+             const Language& language = Cpp())
+      : types_(std::move(types)), is_c_(&language == &PlainC()) {
     Target target;
     target.name = name;
-    target.language = &Cpp();
+    target.language = &language;
     target.is_cpu = is_cpu;
     target.group_size = 64;
     target.most_groups = most_groups;
@@ -74,12 +76,14 @@ class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
     if (fails) return absl::InternalError("line 1: no");
     const Folder folder;
     const std::string base = folder.path + "/kernel";
-    std::ofstream(base + ".cc") << source;
+    std::ofstream(base + (is_c_ ? ".c" : ".cc")) << source;
     const char* const compiler = std::getenv("CXX");
     const std::string command =
-        std::string(compiler != nullptr ? compiler : "c++") +
-        " -std=c++17 -O1 -ffp-contract=off -shared -fPIC -w -o " + base +
-        ".so " + base + ".cc 2> " + base + ".log";
+        (is_c_ ? "cc -std=c99 -fno-builtin -nostdlib "
+               : std::string(compiler != nullptr ? compiler : "c++") +
+                     " -std=c++17 ") +
+        "-O1 -ffp-contract=off -shared -fPIC -w -o " + base + ".so " + base +
+        (is_c_ ? ".c -lc -Wl,--no-undefined" : ".cc") + " 2> " + base + ".log";
     const int code = std::system(command.c_str());
     const std::string log = ReadFile(base + ".log");
     std::string binary = ReadFile(base + ".so");
@@ -126,6 +130,7 @@ class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
 
  private:
   const std::vector<DataType> types_;
+  const bool is_c_;
   ProgramCache programs_;
 };
 
@@ -136,8 +141,8 @@ absl::Status Check(CppBackend& backend, double seconds) {
   return CheckBackend(backend, fixture.device(), options);
 }
 
-// Compiles several hundred programs. CONFORMANCE_SECONDS checks all types for
-// longer.
+// Compiles several hundred programs: C++ for a CPU, and C for a GPU.
+// CONFORMANCE_SECONDS checks all types and both languages for both, for longer.
 TEST_CASE("generated kernels conform") {
   const char* const seconds = std::getenv("CONFORMANCE_SECONDS");
   std::vector<DataType> types, gpu_types;
@@ -146,9 +151,13 @@ TEST_CASE("generated kernels conform") {
     types = gpu_types;
     types.insert(types.end(), {DataType::kHalf, DataType::kUint8});
   }
-  for (const bool is_cpu : {true, false}) {
+  for (const int kind : {0, 3, 1, 2}) {
+    const bool is_cpu = kind % 2 == 0, is_c = kind / 2 == 1;
+    if (seconds == nullptr && kind != 0 && kind != 3) continue;
     CAPTURE(is_cpu);
-    CppBackend backend(is_cpu, is_cpu ? types : gpu_types);
+    CAPTURE(is_c);
+    CppBackend backend(is_cpu, is_cpu ? types : gpu_types, "", UINT32_MAX,
+                       is_c ? PlainC() : Cpp());
     CHECK(Check(backend, seconds != nullptr ? std::atof(seconds) : 0) ==
           absl::OkStatus());
     CHECK(backend.compilations < backend.launches);
