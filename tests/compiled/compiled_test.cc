@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -205,6 +206,54 @@ TEST_CASE("a device whose target has no language is refused") {
   backend.Programs(stream).SetTarget({});
   std::vector<float> x(2, 1);
   CHECK(absl::IsFailedPrecondition(AddOne(backend, x)));
+}
+
+// Returns a toy: C++ of a processor with one function of floats.
+tfplug::Language ToyLanguage() {
+  tfplug::Language toy;
+  toy.prelude = absl::StrCat(R"code(
+typedef signed char i8; typedef short i16; typedef int i32;
+typedef long long i64; typedef unsigned char u8; typedef unsigned short u16;
+typedef unsigned u32; typedef unsigned long long u64; typedef float f32;
+#define FN static inline
+#define UNROLL
+#define f32_of_bits(x) __builtin_bit_cast(float, x)
+#define bits_of_f32(x) __builtin_bit_cast(unsigned, x)
+)code",
+                             tfplug::kItemLoops);
+  toy.kernel = R"code(
+struct Parameters {
+$FIELDS};
+extern "C" void $ENTRY(const unsigned* call, void** arguments) {
+const idx group = idx(*call);
+$POINTERS
+const Parameters& p = *(Parameters*)arguments[$COUNT];
+$BODY}
+)code";
+  toy.pointer = "char* p$K = *(char**)arguments[$K];\n";
+  toy.operand = "$T* $X = ($T*)p$K;\n";
+  toy.functions = "sqrt=__builtin_sqrtf";
+  toy.runs_groups = true;
+  return toy;
+}
+
+TEST_CASE("a test may have a language of its own") {
+  const Language toy = ToyLanguage();
+  CppBackend backend(false, {}, "", UINT32_MAX, toy);
+  minimal::Stream stream;
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression =
+      MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                     [](Value x) { return Erf(Sqrt(x)) + Tan(x); });
+  std::vector<float> x(1000), y(1000);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 7;
+  REQUIRE(launcher.MapFlat(*expression, {1000, 0, {x.data(), y.data()}}) ==
+          absl::OkStatus());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double a = x[i], want = std::erf(std::sqrt(a)) + std::tan(a);
+    CHECK(y[i] == doctest::Approx(want).epsilon(1e-5));
+  }
 }
 
 // Calls check(a, start, b, y) for operands of several dimensions and strides,

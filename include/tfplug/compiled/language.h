@@ -19,7 +19,6 @@ namespace tfplug {
 //   i8 ... i64, u8 ... u64, f32, f64   types; T(x) converts x to T
 //   f32_of_bits(x), bits_of_f32(x)     the same bits as another type (u32)
 //   f64_of_bits(x), bits_of_f64(x)     the same (u64)
-//   HAS_F64                            defined if there is an f64
 //   FN                                 before the definition of a function
 //   EXACT                              before a variable that is computed as it
 //                                      is written, without fused operations
@@ -30,14 +29,16 @@ namespace tfplug {
 //                                      phase
 //   SYNC                               a barrier between phases
 //
-// Before the prelude, GROUP is defined as the number of items of a group, and
-// IS_CPU if Target::is_cpu is set; after it, idx, the type of indices, i32 or,
-// with IS_WIDE defined, i64. Loops over items then may be the language's
-// own (kItemLoops); it also defines, for T = f32 and f64,
+// A language that allows Target::is_cpu, with which IS_CPU is defined, runs the
+// items in loops (kItemLoops in languages/c_parts.h), and has vectors of T = f32
+// and f64:
 //
-//   ALIGNED                            before an array of which vectors are loaded
+//   ALIGNED                            before an array that has vectors
 //   VECTOR_T, LOAD_T(p), STORE_T(x, p) 16 (f32) or 8 (f64) elements
 //   ADD_PRODUCT_T(c, a, b)             adds the product of number a and vector b
+//
+// Before the prelude, GROUP is defined, the number of items of a group; after
+// it, idx, the type of indices: i32 or, with IS_WIDE defined, i64.
 //
 // The other members are templates: text in which some words are replaced.
 struct Language {
@@ -50,7 +51,7 @@ struct Language {
   // of the function. $BODY: statements that use `group`, the index of the
   // group, of type idx.
   std::string kernel;
-  // Replaced are $K, the index of the pointer, and $POINTER in `kernel`.
+  // The text for one of the $POINTERS, whose index is $K.
   std::string pointer;
   // Declares $X, operand number $K in memory, with elements of type $T.
   std::string operand;

@@ -5,6 +5,7 @@
 // The languages that tfplug knows; for another one, see language.h.
 #include "tfplug/compiled/languages/cuda.h"
 #include "tfplug/compiled/languages/glsl.h"
+#include "tfplug/compiled/languages/metal.h"
 #include "tfplug/compiled/languages/opencl_c.h"
 #include "tfplug/compiled/languages/plain_c.h"
 

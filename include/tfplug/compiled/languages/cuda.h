@@ -4,21 +4,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "tfplug/compiled/language.h"
-#include "tfplug/compiled/languages/item_loops.h"
+#include "tfplug/compiled/languages/c_parts.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
 namespace compiled_internal {
 
-// CUDA C++, or, without a CUDA compiler, a loop over the items in each phase.
+// CUDA C++ and HIP, or, without their compilers, a loop over the items in each
+// phase.
 inline constexpr char kCudaPrelude[] = R"code(
 typedef signed char i8; typedef short i16; typedef int i32;
 typedef long long i64; typedef unsigned char u8; typedef unsigned short u16;
 typedef unsigned u32; typedef unsigned long long u64;
 typedef float f32; typedef double f64;
-#define HAS_F64
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 #define FN __device__ static inline
 #define f32_of_bits(x) __uint_as_float(x)
 #define bits_of_f32(x) __float_as_uint(x)
@@ -58,7 +58,7 @@ inline constexpr char kCudaKernel[] = R"code(
 typedef struct {
 $FIELDS} Parameters;
 #define POINTER(k) char* p##k,
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 extern "C" __global__ __launch_bounds__(GROUP) void $ENTRY(
     $POINTERSconst Parameters p) {
 const idx group = (idx)blockIdx.x;
@@ -80,7 +80,8 @@ $BODY}
 
 inline Language* MakeCuda(bool runs_groups) {
   auto* made = new Language;
-  made->prelude = absl::StrCat(kCudaPrelude + 1, kVectors + 1, kItemLoops + 1);
+  made->prelude =
+      absl::StrCat(kCudaPrelude + 1, kGnuVectors + 1, kItemLoops + 1);
   made->kernel = kCudaKernel + 1;
   made->pointer = "POINTER($K) ";
   made->operand = "$T* $X = ($T*)(p$K);\n";
@@ -92,8 +93,9 @@ inline Language* MakeCuda(bool runs_groups) {
 
 }  // namespace compiled_internal
 
-// Returns CUDA C++: `extern "C" __global__ void entry(char* p0, ..., Parameters
-// p)`. The same source is Cpp() if __CUDACC__ is not defined.
+// Returns CUDA C++, which is also HIP: `extern "C" __global__ void entry(char* p0, ..., Parameters
+// p)`. The same source is Cpp() if neither __CUDACC__ nor
+// __HIP__ is defined.
 inline const Language& Cuda() {
   static const Language* const language = compiled_internal::MakeCuda(false);
   return *language;

@@ -25,7 +25,6 @@ inline constexpr char kGlslPrelude[] = R"code(
 #define u64 uint64_t
 #define f32 float
 #define f64 double
-#define HAS_F64
 #define f32_of_bits(x) uintBitsToFloat(x)
 #define bits_of_f32(x) floatBitsToUint(x)
 #define f64_of_bits(x) uint64BitsToDouble(x)

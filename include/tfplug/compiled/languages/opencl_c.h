@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tfplug/compiled/language.h"
-#include "tfplug/compiled/languages/item_loops.h"
+#include "tfplug/compiled/languages/c_parts.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -18,7 +18,6 @@ typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
 typedef float f32;
 #ifdef cl_khr_fp64
 typedef double f64;
-#define HAS_F64
 #define f64_of_bits(x) as_double(x)
 #define bits_of_f64(x) as_ulong(x)
 #endif
@@ -64,8 +63,7 @@ inline const Language& OpenClC() {
   static const Language* const language = [] {
     auto* made = new Language;
     made->prelude = absl::StrCat(compiled_internal::kOpenClPrelude + 1,
-                                 compiled_internal::kConversions + 1,
-                                 compiled_internal::kItemLoops + 1);
+                                 kConversions + 1, kItemLoops + 1);
     made->kernel = compiled_internal::kOpenClKernel + 1;
     made->pointer = "__global char* p$K, ";
     made->operand = "__global $T* $X = (__global $T*)(p$K + p.o[$K]);\n";

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tfplug/compiled/language.h"
-#include "tfplug/compiled/languages/item_loops.h"
+#include "tfplug/compiled/languages/c_parts.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -16,7 +16,6 @@ typedef signed char i8; typedef short i16; typedef int i32;
 typedef long long i64; typedef unsigned char u8; typedef unsigned short u16;
 typedef unsigned u32; typedef unsigned long long u64;
 typedef float f32; typedef double f64;
-#define HAS_F64
 #define FN static inline
 #define UNROLL
 FN f32 f32_of_bits(u32 x) { union { u32 n; f32 r; } y; y.n = x; return y.r; }
@@ -57,10 +56,9 @@ $BODY}
 inline const Language& PlainC() {
   static const Language* const language = [] {
     auto* made = new Language;
-    made->prelude = absl::StrCat(compiled_internal::kPlainCPrelude + 1,
-                                 compiled_internal::kConversions + 1,
-                                 compiled_internal::kPlainCVectors + 1,
-                                 compiled_internal::kItemLoops + 1);
+    made->prelude =
+        absl::StrCat(compiled_internal::kPlainCPrelude + 1, kConversions + 1,
+                     compiled_internal::kPlainCVectors + 1, kItemLoops + 1);
     made->kernel = compiled_internal::kPlainCKernel + 1;
     made->pointer = "char* const p$K = *(char**)arguments[$K];\n";
     made->operand = "$T* $X = ($T*)(p$K);\n";

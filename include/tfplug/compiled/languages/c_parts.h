@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_COMPILED_LANGUAGES_ITEM_LOOPS_H_
-#define TFPLUG_COMPILED_LANGUAGES_ITEM_LOOPS_H_
+#ifndef TFPLUG_COMPILED_LANGUAGES_C_PARTS_H_
+#define TFPLUG_COMPILED_LANGUAGES_C_PARTS_H_
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::compiled_internal {
+// Parts of preludes for languages that are like C.
+namespace tfplug {
 
 // The end of a prelude in C or C++: where it has not defined SYNC, the items of
 // a group run one after the other. Each phase is a loop, which the compiler
@@ -52,7 +53,7 @@ inline constexpr char kConversions[] = R"code(
 )code";
 
 // Vectors of compilers that are like GNU's.
-inline constexpr char kVectors[] = R"code(
+inline constexpr char kGnuVectors[] = R"code(
 typedef f32 VECTOR_f32 __attribute__((vector_size(64), aligned(8)));
 typedef f64 VECTOR_f64 __attribute__((vector_size(64), aligned(8)));
 #define LOAD_f32(p) (*(const VECTOR_f32*)(p))
@@ -63,8 +64,8 @@ typedef f64 VECTOR_f64 __attribute__((vector_size(64), aligned(8)));
 #define ADD_PRODUCT_f64(c, a, b) c += (a) * (b)
 )code";
 
-}  // namespace tfplug::compiled_internal
+}  // namespace tfplug
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_COMPILED_LANGUAGES_ITEM_LOOPS_H_
+#endif  // TFPLUG_COMPILED_LANGUAGES_C_PARTS_H_
