@@ -10,8 +10,6 @@ namespace tfplug {
 namespace compiled_internal {
 
 inline constexpr char kMetalPrelude[] = R"code(
-#include <metal_stdlib>
-using namespace metal;
 typedef char i8; typedef short i16; typedef int i32; typedef long i64;
 typedef uchar u8; typedef ushort u16; typedef uint u32; typedef ulong u64;
 typedef float f32;
@@ -47,6 +45,7 @@ $BODY}
 inline const Language& Metal() {
   static const Language* const language = [] {
     auto* made = new Language;
+    made->header = "#include <metal_stdlib>\nusing namespace metal;\n";
     made->prelude = compiled_internal::kMetalPrelude + 1;
     made->kernel = compiled_internal::kMetalKernel + 1;
     made->pointer = "device char* p$K [[buffer($K)]], ";
