@@ -2,10 +2,15 @@
 #include "stream.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <xmmintrin.h>
+#endif
 
 #include "absl/strings/str_cat.h"
 #include "fault.h"
@@ -20,6 +25,38 @@ namespace {
 // this.
 constexpr std::chrono::microseconds kPollTime(20);
 constexpr int kPolls = 4;
+
+// A kernel of at most kShortKernel costs less than waking the stream's thread.
+// The enqueuing thread runs kernels once there were kMinShort more short ones
+// than others; a long one counts as many times as it is longer, within limits:
+// the time may be that of another process.
+constexpr std::chrono::microseconds kShortKernel(5);
+constexpr int kMinShort = 64, kMaxShort = 128, kMaxWeight = 16;
+
+// Gives the calling thread the floating-point mode of a stream's thread:
+// TensorFlow's threads flush denormal numbers to zero.
+class DefaultFloatingPoint {
+ public:
+#if defined(__x86_64__) || defined(__i386__)
+  DefaultFloatingPoint() : mode_(_mm_getcsr()) {
+    if (mode_ != kDefault) _mm_setcsr(kDefault);
+  }
+  ~DefaultFloatingPoint() { _mm_setcsr(mode_); }
+
+ private:
+  static constexpr unsigned kDefault = 0x1f80;
+  const unsigned mode_;
+#else
+  DefaultFloatingPoint() {
+    std::fegetenv(&mode_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatingPoint() { std::fesetenv(&mode_); }
+
+ private:
+  std::fenv_t mode_;
+#endif
+};
 
 void Relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -140,21 +177,21 @@ absl::Status Stream::Fill32(void* device_dst, uint32_t pattern, size_t bytes) {
   Enqueue(Returning([dst = static_cast<uint32_t*>(*dst), pattern, bytes] {
             std::fill_n(dst, bytes / 4, pattern);
           }),
-          Skip::kAfterError);
+          Skip::kAfterError, PlaceOfCopy(bytes));
   return absl::OkStatus();
 }
 
 absl::Status Stream::LaunchKernel(Work kernel) {
   absl::Status status = CheckFault("launch");
   if (!status.ok()) return status;
-  Enqueue(std::move(kernel), Skip::kAfterError);
+  Enqueue(std::move(kernel), Skip::kAfterError, Place::kAsKernels);
   return absl::OkStatus();
 }
 
 absl::Status Stream::RunHostTask(Work task) {
   absl::Status status = CheckFault("host_callback");
   if (!status.ok()) return status;
-  Enqueue(std::move(task), Skip::kNever);
+  Enqueue(std::move(task), Skip::kNever, Place::kDevice);
   return absl::OkStatus();
 }
 
@@ -188,7 +225,7 @@ absl::Status Stream::Start(Timer& timer) {
   Enqueue(Returning([points = timer.SetStart()] {
             points->start = NowNanoseconds();
           }),
-          Skip::kNever, /*wake=*/false);
+          Skip::kNever, Place::kAnywhere, /*wake=*/false);
   return absl::OkStatus();
 }
 
@@ -197,7 +234,7 @@ absl::Status Stream::Stop(Timer& timer) {
   if (!status.ok()) return status;
   Enqueue(Returning(
               [points = timer.SetStop()] { points->stop = NowNanoseconds(); }),
-          Skip::kNever);
+          Skip::kNever, Place::kAnywhere);
   return absl::OkStatus();
 }
 
@@ -225,7 +262,7 @@ absl::Status Stream::EnqueueCopy(void* dst, const void* src, size_t bytes) {
   Enqueue(Returning([dst, src, bytes] {
             if (bytes > 0) memmove(dst, src, bytes);
           }),
-          Skip::kAfterError);
+          Skip::kAfterError, PlaceOfCopy(bytes));
   return absl::OkStatus();
 }
 
@@ -236,7 +273,7 @@ absl::Status Stream::EnqueueFill(void* device_dst, uint8_t pattern,
   Enqueue(Returning([dst = *dst, pattern, bytes] {
             if (bytes > 0) memset(dst, pattern, bytes);
           }),
-          Skip::kAfterError);
+          Skip::kAfterError, PlaceOfCopy(bytes));
   return absl::OkStatus();
 }
 
@@ -251,26 +288,45 @@ std::shared_ptr<Moment> Stream::EnqueueMoment(bool clear) {
         moment->Reach(std::move(status));
         return absl::OkStatus();
       },
-      Skip::kNever);
+      Skip::kNever, Place::kAnywhere);
   return moment;
 }
 
 void Stream::EnqueueWait(std::shared_ptr<Moment> moment) {
+  const bool is_reached = moment->IsReached();
+  if (is_reached && moment->status().ok()) return;
   Enqueue(
       [moment = std::move(moment)] {
         moment->Await();
         return moment->status();
       },
-      Skip::kNever);
+      Skip::kNever, is_reached ? Place::kAnywhere : Place::kDevice);
 }
 
-void Stream::Enqueue(Work work, Skip skip, bool wake) {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(Task{std::move(work), skip});
+void Stream::Enqueue(Work work, Skip skip, Place place, bool wake) {
+  Task task{std::move(work), skip, place};
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (is_running_ || !queue_.empty() || place == Place::kDevice ||
+      (place == Place::kAsKernels && num_short_ < kMinShort)) {
+    queue_.push_back(std::move(task));
     waiting_work_.store(true, std::memory_order_release);
-    wake = wake && asleep_;
+    wake = wake && asleep_ && !is_running_;
+  } else {
+    is_running_ = true;
+    enqueuing_thread_.store(std::this_thread::get_id(),
+                            std::memory_order_relaxed);
+    lock.unlock();
+    {
+      const DefaultFloatingPoint mode;
+      Do(task);
+      task.work = nullptr;  // releases its captures in order
+    }
+    lock.lock();
+    enqueuing_thread_.store(std::thread::id(), std::memory_order_relaxed);
+    is_running_ = false;
+    wake = asleep_ && !queue_.empty();
   }
+  lock.unlock();
   if (wake) enqueued_->notify_one();
 }
 
@@ -285,32 +341,54 @@ void Stream::Run() {
   }
 }
 
+bool Stream::TakeBatch(std::vector<Task>* batch) {
+  batch->swap(queue_);
+  waiting_work_.store(false, std::memory_order_relaxed);
+  is_running_ = !batch->empty();
+  return is_running_;
+}
+
 bool Stream::NextBatch(std::vector<Task>* batch) {
   using Clock = std::chrono::steady_clock;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (TakeBatch(batch)) return true;
+  lock.unlock();
   const Clock::time_point start = Clock::now();
   while (num_polls_ > 0 && !waiting_work_.load(std::memory_order_acquire) &&
          Clock::now() - start < kPollTime) {
     Relax();
   }
-  std::unique_lock<std::mutex> lock(mutex_);
+  lock.lock();
   asleep_ = true;
-  enqueued_->wait(lock, [this] { return !queue_.empty() || closed_; });
+  enqueued_->wait(
+      lock, [this] { return !is_running_ && (!queue_.empty() || closed_); });
   asleep_ = false;
-  batch->swap(queue_);
-  waiting_work_.store(false, std::memory_order_relaxed);
+  const bool has_work = TakeBatch(batch);
   lock.unlock();
   num_polls_ =
       Clock::now() - start < kPollTime ? kPolls : std::max(0, num_polls_ - 1);
-  return !batch->empty();
+  return has_work;
+}
+
+absl::Status Stream::RunTimed(Work& kernel) {
+  const auto start = std::chrono::steady_clock::now();
+  absl::Status status = kernel();
+  const auto took = std::chrono::steady_clock::now() - start;
+  num_short_ += took <= kShortKernel
+                    ? 1
+                    : -static_cast<int>(std::min<int64_t>(
+                          kMaxWeight, took / kShortKernel));
+  num_short_ = std::clamp(num_short_, 0, kMaxShort);
+  return status;
 }
 
 void Stream::Do(Task& task) {
   const bool skippable = task.skip == Skip::kAfterError;
-  // Only this thread writes status_, so it can read it without the lock.
   if (skippable && !status_.ok()) return;
   absl::Status status = RunGuarded([&] {
     absl::Status fault = skippable ? CheckFault("device") : absl::OkStatus();
-    return fault.ok() ? task.work() : fault;
+    if (!fault.ok()) return fault;
+    return task.place == Place::kAsKernels ? RunTimed(task.work) : task.work();
   });
   if (status.ok()) return;
   std::lock_guard<std::mutex> lock(mutex_);

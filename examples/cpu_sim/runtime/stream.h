@@ -21,8 +21,12 @@
 
 namespace cpu_sim::rt {
 
-// A queue of work with a device thread that runs it in order. Enqueueing never
-// waits for the work and is thread-safe.
+// A queue of work with a device thread that runs it in order. Enqueueing is
+// thread-safe, and never waits for work in the queue.
+//
+// If the stream is idle, the thread that enqueues a small copy or fill, or a
+// kernel after many short ones, runs it at once: that costs less than waking the
+// device's thread. Host tasks always run on the device's thread.
 //
 // Memory that a copy or kernel uses, host memory included, must stay alive
 // until the work has run; enqueueing copies nothing.
@@ -93,9 +97,13 @@ class Stream {
 
   using Work = absl::AnyInvocable<absl::Status()>;
   enum class Skip { kNever, kAfterError };
+  // Where a task may run: on the device's thread, or on the one that enqueues
+  // it, always or after many short kernels.
+  enum class Place { kDevice, kAnywhere, kAsKernels };
   struct Task {
     Work work;
     Skip skip;
+    Place place;
   };
 
   // Returns a function that calls f and returns its status, or OK.
@@ -114,8 +122,13 @@ class Stream {
   absl::Status LaunchKernel(Work kernel);
   absl::Status RunHostTask(Work task);
 
-  // Wakes the stream's thread, unless more work follows at once.
-  void Enqueue(Work work, Skip skip, bool wake = true);
+  // Runs the task at once, or enqueues it and wakes the stream's thread, unless
+  // more work follows at once.
+  void Enqueue(Work work, Skip skip, Place place, bool wake = true);
+  static Place PlaceOfCopy(size_t bytes) {
+    constexpr size_t kSmall = 64 << 10;
+    return bytes <= kSmall ? Place::kAnywhere : Place::kDevice;
+  }
   // Takes private or host addresses.
   absl::Status EnqueueCopy(void* dst, const void* src, size_t bytes);
   absl::Status EnqueueFill(void* device_dst, uint8_t pattern, size_t bytes);
@@ -125,13 +138,19 @@ class Stream {
   void EnqueueWait(std::shared_ptr<Moment> moment);
 
   bool IsThisThread() const {
-    return std::this_thread::get_id() == thread_.get_id();
+    const std::thread::id id = std::this_thread::get_id();
+    return id == thread_.get_id() ||
+           id == enqueuing_thread_.load(std::memory_order_relaxed);
   }
 
   // These run in the stream's thread.
   void Run();
   bool NextBatch(std::vector<Task>* batch);  // false if closed and empty
+  bool TakeBatch(std::vector<Task>* batch);  // requires mutex_
+
+  // Runs a task in the thread that has set is_running_.
   void Do(Task& task);
+  absl::Status RunTimed(Work& kernel);
 
   Device& device_;
 
@@ -143,9 +162,15 @@ class Stream {
   std::vector<Task> queue_;
   bool asleep_ = false;
   bool closed_ = false;
-  absl::Status status_;  // written by the stream's thread only
+  // Whether a thread is running tasks. Only that thread writes status_ and
+  // num_short_, and it may read them without the lock.
+  bool is_running_ = false;
+  absl::Status status_;
+  int num_short_ = 0;  // kernels that were short, less those that were not
 
   std::atomic<bool> waiting_work_{false};  // whether queue_ has work
+  // The thread that runs a task that it has just enqueued.
+  std::atomic<std::thread::id> enqueuing_thread_{};
   int num_polls_ = 1;  // idle times in which the thread will still poll
   std::thread thread_;
 };
