@@ -20,6 +20,7 @@
 #include "tfplug/passes/lower_variable_updates.h"
 #include "tfplug/passes/recompute_loop_values.h"
 #include "tfplug/passes/report_fallback.h"
+#include "tfplug/passes/reuse_variable_values.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -55,6 +56,7 @@ TFPLUG_SEPARABLE void AppendLastPasses(
     entries.push_back(MakePassEntry<LowerListGradients>());
   }
   if (FuseElementwise::IsEnabled(settings.fuse_elementwise)) {
+    entries.push_back(MakePassEntry<ReuseVariableValues>());
     entries.push_back(MakePassEntry<FuseElementwise>());
   }
   if (ReportFallback::IsEnabled()) {

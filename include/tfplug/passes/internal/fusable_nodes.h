@@ -17,6 +17,7 @@
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/internal/kernel_set.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/passes/internal/regions.h"
 
 #pragma GCC visibility push(hidden)
@@ -55,12 +56,13 @@ class FusableNodes {
     for (const ir::FusableOp& row : ir::FusableOps()) {
       if (!graph.has_op(row.op.name)) continue;
       for (const Node node : graph.nodes(row.op.name)) {
-        if (IsFusable(row, node)) rows_[node.id()] = &row;
+        if (IsFusable(row, row.types, node)) rows_[node.id()] = &row;
       }
     }
     for (const ir::FusableOp& row : ir::FusableOps()) {
       if (!graph.has_op(row.op.name)) continue;
       for (const Node node : graph.nodes(row.op.name)) {
+        if (ComparesOnDevice(row, node)) rows_[node.id()] = &row;
         if (rows_[node.id()] == nullptr) continue;
         for (const Input& input : node.inputs()) {
           has_edges_ |= input.from && Has(input.from.node);
@@ -125,7 +127,8 @@ class FusableNodes {
   }
 
  private:
-  bool IsFusable(const ir::FusableOp& op, Node node) const {
+  // Takes the types that the op may have.
+  bool IsFusable(const ir::FusableOp& op, uint64_t types, Node node) const {
     const int arity = op.op.formula.arity();
     if (arity == 0 ? node.num_inputs() == 0 : node.num_inputs() != arity) {
       return false;
@@ -137,7 +140,7 @@ class FusableNodes {
     }
     const auto supports = [&](DataType type) {
       return static_cast<int>(type) < 64 && static_cast<int>(type) > 0 &&
-             (op.types & uint64_t{1} << static_cast<int>(type)) != 0;
+             (types & uint64_t{1} << static_cast<int>(type)) != 0;
     };
     if (op.type_attr != nullptr) {
       const auto type = node.GetAttr<DataType>(op.type_attr);
@@ -159,6 +162,21 @@ class FusableNodes {
     // If incompatible shapes are no error, Equal has a result for them.
     return node.GetAttr<bool>("incompatible_shape_error").value_or(true) ||
            HasFittingInputs(node);
+  }
+
+  // Returns whether the node compares int32 values of an op on the device with
+  // a scalar. TensorFlow's kernel computes that on the host, with a copy in both
+  // directions; Keras' argmax has such a node, which finds negative zeros.
+  bool ComparesOnDevice(const ir::FusableOp& op, Node node) const {
+    constexpr uint64_t kInt32 = kernel::SetOf(DataType::kInt32);
+    if (!op.gives_bool || (op.op.types & ~op.types & kInt32) == 0 ||
+        node.num_inputs() != 2) {
+      return false;
+    }
+    const Output x = node.input(0), y = node.input(1);
+    if (!x || !Has(x.node) || !y || y.node.op() != "Const") return false;
+    const auto shape = context_.ReadConstantShape(y.node);
+    return shape.ok() && shape->rank() == 0 && IsFusable(op, kInt32, node);
   }
 
   // Returns whether the library's author has registered a kernel, which has
