@@ -3,8 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <numeric>
@@ -161,6 +167,78 @@ TEST_CASE_FIXTURE(Fixture, "Stream: a task cannot wait for its own stream") {
   CHECK(stream_.Synchronize().ok());
   CHECK(stream_status.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(device_status.code() == absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: short kernels run in the calling thread") {
+  // The stream is idle a moment after Synchronize(), and another process may
+  // delay a kernel, so that it counts as long.
+  const auto launch_until_it_does = [&] {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::thread::id id;
+    for (int i = 0; i < 1000000 && id != caller; ++i) {
+      REQUIRE(stream_.Launch([&] { id = std::this_thread::get_id(); }).ok());
+      REQUIRE(stream_.Synchronize().ok());
+    }
+    REQUIRE(id == caller);
+  };
+  launch_until_it_does();
+  SUBCASE("in the floating-point mode of the device's thread") {
+#ifdef __SSE2__
+    const unsigned mode = _mm_getcsr(), flush = mode | 0x8040;
+    _mm_setcsr(flush);
+    volatile float tiny = 1e-40f, result = 0;
+    REQUIRE(stream_.Launch([&] { result = tiny * 0.5f; }).ok());
+    REQUIRE(stream_.Synchronize().ok());
+    CHECK(_mm_getcsr() == flush);
+    _mm_setcsr(mode);
+    CHECK(result != 0);
+#endif
+  }
+  SUBCASE("unless work is before them") {
+    std::promise<void> opened;
+    std::vector<int> order;
+    REQUIRE(stream_.RunOnHost([&] { opened.get_future().wait(); }).ok());
+    REQUIRE(stream_.Launch([&] { order.push_back(1); }).ok());
+    REQUIRE(stream_.RunOnHost([&] { order.push_back(2); }).ok());
+    opened.set_value();
+    REQUIRE(stream_.Synchronize().ok());
+    CHECK(order == std::vector<int>{1, 2});
+  }
+  SUBCASE("and may not wait for their stream") {
+    absl::Status waited;
+    REQUIRE(stream_.Launch([&] { waited = stream_.Synchronize(); }).ok());
+    REQUIRE(stream_.Synchronize().ok());
+    CHECK(waited.code() == absl::StatusCode::kFailedPrecondition);
+  }
+  SUBCASE("and fail like others") {
+    Event after;
+    REQUIRE(stream_.Launch([] { throw std::runtime_error("bang"); }).ok());
+    REQUIRE(stream_.Record(after).ok());
+    CHECK(after.Synchronize() == absl::InternalError("exception: bang"));
+    CHECK(stream_.Synchronize() == absl::InternalError("exception: bang"));
+    CHECK(stream_.Synchronize().ok());
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "Stream: short kernels of many threads are ordered") {
+  Stream other(device_);
+  int64_t sum = 0;  // the streams order the accesses
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5000; ++i) {
+        if (!stream_.Launch([&] { ++sum; }).ok()) std::abort();
+        if (i % 100 == 0 && !other.WaitFor(stream_).ok()) std::abort();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(other.WaitFor(stream_).ok());
+  int64_t seen = 0;
+  REQUIRE(other.Launch([&] { seen = sum; }).ok());
+  REQUIRE(other.Synchronize().ok());
+  CHECK(seen == 20000);
 }
 
 TEST_CASE_FIXTURE(Fixture,

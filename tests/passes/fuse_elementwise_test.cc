@@ -412,6 +412,54 @@ TEST_CASE("ops check the shapes of their inputs") {
   }
 }
 
+TEST_CASE("int32 values of the device are compared there") {
+  Fusion f;
+  f.Feed<int32_t>("bits", {3}, {-2147483647 - 1, 0, 5});
+  f.Feed<bool>("zero", {3}, {true, true, false});
+  const std::string constants = R"(
+      mask: int32 = -8
+      none: int32 = 0)";
+  REQUIRE(testing::AddNodes(f.graph, constants, {kDevice, "", nullptr}).ok());
+  f.Add("sign", "BitwiseAnd", {"bits", "mask"}, DataType::kInt32);
+  std::string host = "none";
+  SUBCASE("with a scalar") {}
+  SUBCASE("but not with a vector") {
+    host = "many";
+    const std::string many = "many: int32[3] = 0";
+    REQUIRE(testing::AddNodes(f.graph, many, {kDevice, "", nullptr}).ok());
+  }
+  SUBCASE("but not with a scalar that may be fed") {
+    f.item.nodes_to_preserve = {"none"};
+    host = "fed";
+  }
+  f.Add("less", "Less", {"sign", host == "many" ? "many" : "none"},
+        DataType::kInt32);
+  f.Add("and", "LogicalAnd", {"less", "zero"}).RemoveAttr("T");
+  f.Add("out", "Identity", {"and"});
+  f.Fuse();
+  if (host != "none") {
+    CHECK(f["less"]);
+    return;
+  }
+  CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
+  CHECK(f.Result("out") == std::string("3:\1\0\0", 5));
+}
+
+TEST_CASE("int32 values of the host are compared there") {
+  Fusion f;
+  f.Feed<bool>("yes", {}, {true});
+  REQUIRE(
+      testing::AddNodes(f.graph, "n: int32 = 3", {kDevice, "", nullptr}).ok());
+  f.graph.AddNode("i", "_Arg").value().SetDevice(kDevice);
+  f.Add("less", "Less", {"i", "n"}, DataType::kInt32);
+  f.Add("and", "LogicalAnd", {"less", "yes"}).RemoveAttr("T");
+  f.Add("not", "LogicalNot", {"and"}).RemoveAttr("T");
+  f.Add("out", "Identity", {"not"});
+  f.Fuse();
+  CHECK(f["less"]);
+  CHECK(f["not/fused"]);
+}
+
 TEST_CASE("the pass is among the default passes") {
   const auto is_last = [] {
     std::vector<graph_internal::PassEntry> entries;

@@ -374,10 +374,9 @@ absl::Status Stream::RunTimed(Work& kernel) {
   const auto start = std::chrono::steady_clock::now();
   absl::Status status = kernel();
   const auto took = std::chrono::steady_clock::now() - start;
-  num_short_ += took <= kShortKernel
-                    ? 1
-                    : -static_cast<int>(std::min<int64_t>(
-                          kMaxWeight, took / kShortKernel));
+  num_short_ += took <= kShortKernel ? 1
+                                     : -static_cast<int>(std::min<int64_t>(
+                                           kMaxWeight, took / kShortKernel));
   num_short_ = std::clamp(num_short_, 0, kMaxShort);
   return status;
 }
