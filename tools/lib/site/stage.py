@@ -28,7 +28,7 @@ NAVIGATION = {
                     "guide/plugins", "guide/differs_from_gpu", "guide/distribute"],
     "Devices": ["guide/drivers", "guide/debugging", "guide/caching_allocator",
                 "guide/profiler"],
-    "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep",
+    "Kernels": ["guide/languages", "guide/typed_ops", "guide/coverage", "guide/op_sweep",
                 "guide/peer_tests"],
     "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
                "guide/protobuf"],
