@@ -4,6 +4,8 @@
 
 #include <alloca.h>
 
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <string>
@@ -205,6 +207,27 @@ inline void CheckLayouts(Plugin& plugin) {
   if (!good.empty()) report.Note("right with the structs of " + good);
 }
 
+// Returns what TensorFlow makes of settings: Default is On, except for the
+// first, disable_model_pruning.
+inline std::string EffectiveSettings(const capi::TP_OptimizerConfigs& configs) {
+  constexpr size_t kFirst =
+      offsetof(capi::TP_OptimizerConfigs, disable_model_pruning);
+  std::array<capi::TF_TriState,
+             (sizeof(configs) - kFirst) / sizeof(capi::TF_TriState)>
+      toggles;
+  std::memcpy(toggles.data(), reinterpret_cast<const char*>(&configs) + kFirst,
+              sizeof(toggles));
+  std::string effective;
+  for (const capi::TF_TriState toggle : toggles) {
+    const bool is_first = effective.empty();
+    effective += (is_first ? toggle == capi::TF_TriState_On
+                           : toggle != capi::TF_TriState_Off)
+                     ? '1'
+                     : '0';
+  }
+  return effective;
+}
+
 // Registers several plug-ins in one process.
 inline void CheckTogether(Plugins& plugins) {
   std::map<std::string, std::string> names, settings;
@@ -225,12 +248,7 @@ inline void CheckTogether(Plugins& plugins) {
     if (plugin->init_graph() != nullptr) {
       GraphHost* const graph = plugin->graph();
       if (graph == nullptr) return;
-      const capi::TP_OptimizerConfigs configs = graph->configs();
-      const auto* const toggles = reinterpret_cast<const char*>(&configs);
-      settings.emplace(std::string(toggles + offsetof(capi::TP_OptimizerConfigs,
-                                                      disable_model_pruning),
-                                   toggles + sizeof(configs)),
-                       plugin->path());
+      settings.emplace(EffectiveSettings(graph->configs()), plugin->path());
     }
   }
   if (settings.size() > 1) {

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_TESTS_CHECK_API_H_
 #define TFPLUG_TESTS_CHECK_API_H_
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
@@ -45,6 +47,17 @@ TFPLUG_DECLARE(TF_GetInputPropertiesList);
 inline bool Has(const char* fault) {
   static const char* const own = std::getenv("TFPLUG_TEST_FAULT");
   return own != nullptr && std::strcmp(own, fault) == 0;
+}
+
+// Returns the device type: a copy of the plug-in named other.so is another one.
+inline const char* DeviceType() {
+  Dl_info info;
+  const bool is_known =
+      dladdr(reinterpret_cast<void*>(&DeviceType), &info) != 0;
+  if (is_known && std::strstr(info.dli_fname, "other.so") != nullptr) {
+    return "OTHER";
+  }
+  return Has("type_with_cpu") ? "FASTCPU" : "HAND";
 }
 
 #endif  // TFPLUG_TESTS_CHECK_API_H_

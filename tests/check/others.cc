@@ -182,10 +182,10 @@ EXPORT void TF_InitProfiler(TF_ProfilerRegistrationParams* params,
 EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params,
                          TF_Status* status) {
   params->struct_size = TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE;
-  params->device_type = Has("type_with_cpu") ? "FASTCPU" : "HAND";
+  params->device_type = DeviceType();
   params->optimizer->struct_size = TP_OPTIMIZER_STRUCT_SIZE;
   params->optimizer->optimize_func = Optimize;
-  if (Has("setting_off")) {
+  if (Has("setting_off") && std::strcmp(DeviceType(), "HAND") == 0) {
     params->optimizer_configs->remapping = TF_TriState_Off;
   }
   TF_SetStatus(status, TF_OK, "");

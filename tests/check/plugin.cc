@@ -377,8 +377,8 @@ EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params,
   platform.struct_size =
       std::min<size_t>(platform.struct_size, SP_PLATFORM_STRUCT_SIZE);
   const std::string name = "HAND_WRITTEN_PLATFORM";
-  platform.name = Has("name_dangling") ? name.c_str() : "HAND";
-  platform.type = Has("type_with_cpu") ? "FASTCPU" : "HAND";
+  platform.name = Has("name_dangling") ? name.c_str() : DeviceType();
+  platform.type = DeviceType();
   platform.use_bfc_allocator = 1;
   SP_PlatformFns& fns = *params->platform_fns;
   fns.struct_size = SP_PLATFORM_FNS_STRUCT_SIZE;
