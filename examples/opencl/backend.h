@@ -73,9 +73,10 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                           &global, &local);
   }
 
-  // Doubles are optional in OpenCL.
+  // Doubles are optional in OpenCL. Is called before Platform::Init.
   bool Supports(tfplug::DataType type) const override {
-    return type != tfplug::DataType::kDouble || cl.found[0] == 'd';
+    return type != tfplug::DataType::kDouble ||
+           (cl.Probe().ok() && cl.found[0] == 'd');
   }
 
  private:

@@ -7,8 +7,6 @@
 
 namespace opencl {
 
-Driver cl;
-
 absl::Status Driver::ToStatus(cl_int code, const char* function) const {
   const std::string text =
       absl::StrCat(function, " returned OpenCL's error ", code);
@@ -28,13 +26,14 @@ absl::Status Driver::Probe() {
     }
     return answer;
   };
-  TFPLUG_ASSIGN_OR_RETURN(found, tfplug::AskInChild(ask));
-  return absl::OkStatus();
+  static const auto answer = tfplug::AskInChild(ask);
+  found = answer.value_or("");
+  return answer.status();
 }
 
 absl::Status Driver::Load() {
   if (!devices.empty()) return absl::OkStatus();
-  tfplug::LoadDriversListedIn("OCL_ICD_VENDORS", "/etc/OpenCL/vendors");
+  tfplug::LoadDriversListedIn("OCL_ICD_VENDORS", {"/etc/OpenCL/vendors"});
   TFPLUG_ASSIGN_OR_RETURN(
       const tfplug::Driver library,
       tfplug::LoadDriver(

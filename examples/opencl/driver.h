@@ -17,8 +17,8 @@ class Driver final : public tfplug::DriverTable<cl_int> {
   absl::Status ToStatus(cl_int code, const char* function) const override;
 
  public:
-  // Finds the devices in another process, so that children which are forked
-  // before Load can use them.
+  // Finds the devices, at the first call, in another process, so that children
+  // which are forked before Load can use them.
   absl::Status Probe();
   absl::Status Load();
 
@@ -42,7 +42,7 @@ class Driver final : public tfplug::DriverTable<cl_int> {
   // clang-format on
 #undef CL
 };
-extern Driver cl;
+inline Driver cl;
 
 template <class Handle, auto release>
 using Owned = tfplug::OwnedHandle<Handle, cl, release>;

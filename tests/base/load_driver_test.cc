@@ -2,8 +2,11 @@
 #include "tfplug/base/load_driver.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 // tests/base/test_driver.cc defines and calls a function of the same name.
@@ -55,6 +58,34 @@ TEST_CASE("LoadDriver: the error lists every library that it tried") {
   CHECK(
       message.find("; install the device's driver or a newer version of it") !=
       std::string::npos);
+}
+
+TEST_CASE("LibrariesIn: a list, a manifest in JSON, other files") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                       ("tfplug" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string file = folder / "driver.json";
+  const auto libraries = [&](const char* text) {
+    std::ofstream(file) << text;
+    std::string all;
+    for (const std::string& name : internal::LibrariesIn(file)) {
+      all += name + ";";
+    }
+    return all;
+  };
+  CHECK(libraries("liba.so.1\n/b/libb.so\n") == "liba.so.1;/b/libb.so;");
+  CHECK(libraries("\n{\"ICD\": {\n\"library_path\" : \"libc.so\"}}") ==
+        "libc.so;");
+  CHECK(libraries("{\"library_path\":\"/d/libd.so\"}") == "/d/libd.so;");
+  CHECK(libraries("{\"library_path\":\"../libe.so\"}") ==
+        (folder / "../libe.so").string() + ";");
+  for (const char* text : {"", "{}", "{\"library_path\"",
+                           "{\"library_path\":", "{\"library_path\": \"lib"}) {
+    CAPTURE(text);
+    CHECK(libraries(text) == "");
+  }
+  CHECK(internal::LibrariesIn(folder / "missing").empty());
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

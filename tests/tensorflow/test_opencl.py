@@ -2,10 +2,10 @@
 """Tests examples/opencl on the OpenCL driver of this machine: Debian's PoCL, which runs
 on the CPU."""
 
+import compiled_cases as cases
 import harness
 import model_runs
 import numpy as np
-import opencl_cases as cases
 import pytest
 from test_devices import use_after_fork
 from test_like_gpus import use_in_child
@@ -24,7 +24,7 @@ def run(function, *arguments, **env):
 
 
 def test_training_equals_the_cpu():
-    count, device, cpu = run(cases.both, 10)
+    count, device, cpu = run(cases.both, "OPENCL", 10)
     assert count > 0, "there is no OpenCL driver (Debian: pocl-opencl-icd)"
     assert device[0][-1] < 0.8 * device[0][0]
     np.testing.assert_allclose(device[0], cpu[0], rtol=1e-5)
@@ -42,13 +42,18 @@ def test_recurrent_layers_stay_on_the_device():
 
 
 def test_out_of_memory():
-    error, total = run(cases.fill_memory)
+    error, total = run(cases.fill_memory, "OPENCL")
     assert error == "ResourceExhaustedError"
     assert total == 2000
 
 
 def test_reductions_of_empty_tensors():
-    assert run(cases.reduce_empty) == [False, [0.0, 0.0], [[0.0, 0.0]]]
+    assert run(cases.reduce_empty, "OPENCL") == [False, [0.0, 0.0], [[0.0, 0.0]]]
+
+
+def test_ops():
+    errors = run(cases.apply_ops, "OPENCL")
+    assert {name: e for name, e in errors.items() if not e <= 2e-6} == {}
 
 
 def test_a_child_forked_before_the_first_use_has_devices():
@@ -65,5 +70,5 @@ def test_use_after_fork_is_an_error():
 
 def test_no_driver():
     # The loader finds no driver in an empty folder.
-    count, _, _ = run(cases.both, 2, OCL_ICD_VENDORS="/nonexistent")
+    count, _, _ = run(cases.both, "OPENCL", 2, OCL_ICD_VENDORS="/nonexistent")
     assert count == 0

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -128,19 +130,64 @@ inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
   return absl::NotFoundError(message + options.remedy);
 }
 
-// Loads each library that a line of a file in a folder names, such as the
-// vendors' drivers in /etc/OpenCL/vendors. A vendor-neutral loader would load
-// them later and bind their symbols to those of TensorFlow; a library that is
-// loaded keeps its bindings. Ignores libraries that cannot be loaded. The
-// environment variable replaces the folder.
-inline void LoadDriversListedIn(const char* variable, const char* folder) {
-  const char* const other = std::getenv(variable);
-  if (other != nullptr) folder = other;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    std::ifstream file(entry.path());
-    for (std::string library; std::getline(file, library);) {
-      if (!library.empty()) LoadDriver({library}).status().IgnoreError();
+namespace internal {
+
+// Returns the libraries that a file names: each line is one, or, in a manifest
+// in JSON, the value of "library_path".
+inline std::vector<std::string> LibrariesIn(const std::string& file) {
+  std::ifstream stream(file);
+  const std::string text((std::istreambuf_iterator<char>(stream)), {});
+  std::vector<std::string> names;
+  if (text.find_first_not_of(" \t\r\n") == text.find('{')) {
+    const std::string key = "\"library_path\"";
+    const size_t begin = text.find('"', text.find(':', text.find(key)));
+    const size_t end = text.find('"', begin + 1);
+    if (text.find(key) == std::string::npos || end == std::string::npos) {
+      return names;
+    }
+    std::filesystem::path name = text.substr(begin + 1, end - begin - 1);
+    // A path is relative to the manifest.
+    if (name.has_parent_path()) {
+      name = std::filesystem::path(file).parent_path() / name;
+    }
+    names.push_back(name.string());
+    return names;
+  }
+  std::istringstream lines(text);
+  for (std::string name; std::getline(lines, name);) names.push_back(name);
+  return names;
+}
+
+}  // namespace internal
+
+// Loads each library that a file in one of the folders names: in a line of its
+// own, as the vendors' drivers in /etc/OpenCL/vendors, or in a manifest in JSON,
+// as in /usr/share/vulkan/icd.d. A vendor-neutral loader would load them later
+// and bind their symbols to those of TensorFlow; a library that is loaded keeps
+// its bindings. Ignores libraries that cannot be loaded. The environment
+// variable, a list of files and folders with colons between them, replaces the
+// folders.
+inline void LoadDriversListedIn(const char* variable,
+                                const std::vector<std::string>& folders) {
+  std::vector<std::string> places = folders;
+  if (const char* const others = std::getenv(variable); others != nullptr) {
+    places.clear();
+    std::istringstream stream(others);
+    for (std::string place; std::getline(stream, place, ':');) {
+      places.push_back(place);
+    }
+  }
+  std::vector<std::string> files;
+  for (const std::string& place : places) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(place, error)) files.push_back(place);
+    for (const auto& file : std::filesystem::directory_iterator(place, error)) {
+      files.push_back(file.path().string());
+    }
+  }
+  for (const std::string& file : files) {
+    for (const std::string& name : internal::LibrariesIn(file)) {
+      if (!name.empty()) LoadDriver({name}).status().IgnoreError();
     }
   }
 }

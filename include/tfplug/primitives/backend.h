@@ -215,7 +215,8 @@ class Backend {
   // ---- Properties of the hardware ------------------------------------------
 
   // Returns whether the device computes in the type: kernels for other types
-  // are not registered. Expressions of other kernels also use float, bool,
+  // are not registered. Is called when the library is loaded, before
+  // Platform::Init. Expressions of other kernels also use float, bool,
   // int32 and int64, random numbers use uint32 and uint64, and copies use
   // unsigned integers of the elements' size, which all must be supported.
   virtual bool Supports(DataType /*type*/) const { return true; }

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs Keras on a device whose kernels tfplug generates, for test_opencl.py and
+test_vulkan.py. `kind` is the type of the device."""
+
+
+def train(device, steps):
+    """Returns the losses of a perceptron and its weights after the last step."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+    random = np.random.default_rng(1)
+    x = random.normal(size=(32, 20)).astype(np.float32)
+    labels = (x[:, :4].sum(axis=1) > 0).astype(np.int64) + 2 * (x[:, 5] > 0)
+    with tf.device(device):
+        layers = [keras.layers.Dense(16, activation="relu"),
+                  keras.layers.Dense(4)]
+        model = keras.Sequential([keras.Input((20,)), *layers])
+        model.set_weights([
+            random.uniform(-.3, .3, weight.shape) for weight in model.get_weights()])
+        model.compile(
+            optimizer=keras.optimizers.SGD(0.1, momentum=0.9),
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        history = model.fit(x, labels, batch_size=16, epochs=steps // 2, verbose=0,
+                            shuffle=False)
+        return [history.history["loss"],
+                [weight.tolist() for weight in model.get_weights()],
+                model.layers[0].kernel.value.device
+                if hasattr(model.layers[0].kernel, "value") else ""]
+
+
+def both(kind, steps):
+    """Returns the number of devices, and the results on the first one and on the CPU."""
+    import tensorflow as tf
+    devices = tf.config.list_physical_devices(kind)
+    if not devices:
+        return [0, None, None]
+    return [len(devices), train(f"/device:{kind}:0", steps),
+            train("/device:CPU:0", steps)]
+
+
+def fill_memory(kind):
+    """Returns the error of a tensor that is too large, and a sum after it."""
+    import tensorflow as tf
+    with tf.device(f"/device:{kind}:0"):
+        try:
+            tf.fill([1 << 40], 1.0)
+            error = ""
+        except tf.errors.OpError as e:
+            error = type(e).__name__
+        return [error, float(tf.reduce_sum(tf.fill([1000], 2.0)))]
+
+
+def reduce_empty(kind):
+    """Returns reductions of empty tensors, whose addresses need not be device memory."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device(f"/device:{kind}:0"):
+        return [tf.reduce_any(tf.zeros([0, 2], tf.bool), [0, 1]).numpy().tolist(),
+                tf.reduce_sum(tf.zeros([0, 2]), 0).numpy().tolist(),
+                tf.matmul(tf.zeros([1, 0]), tf.zeros([0, 2])).numpy().tolist()]
+
+
+def apply_ops(kind):
+    """Returns the largest error of each op, relative to the CPU's largest result."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(2)
+    a = random.normal(size=(7, 33)).astype(np.float32)
+    image = random.normal(size=(2, 9, 9, 3)).astype(np.float32)
+    ids = random.integers(0, 7, size=20)
+    functions = {
+        "matmul": lambda: tf.matmul(a, a, transpose_b=True),
+        "batches of matmul": lambda: tf.linalg.matmul(image, image, transpose_a=True),
+        "double": lambda: tf.reduce_sum(tf.constant(a, tf.float64) / 3, 0),
+        "half": lambda: tf.cast(tf.cast(a, tf.float16) * 2, tf.float32),
+        "int8": lambda: tf.cast(tf.cast(a * 9, tf.int8) + 3, tf.int32),
+        "int64": lambda: tf.constant(ids) * (1 << 40) // 3,
+        "bool": lambda: tf.cast(tf.logical_not(a > 0), tf.float32),
+        "softmax": lambda: tf.nn.softmax(a),
+        "exp": lambda: tf.exp(a), "erf": lambda: tf.math.erf(a),
+        "lgamma": lambda: tf.math.lgamma(a), "tanh": lambda: tf.tanh(a),
+        "pow": lambda: tf.abs(a) ** 1.5, "atan2": lambda: tf.atan2(a, a[::-1]),
+        "transpose": lambda: tf.transpose(image, [3, 1, 0, 2]),
+        "strided slice": lambda: tf.constant(a)[::-2, 3:30:4],
+        "concat": lambda: tf.concat([a, a[:, :5]], 1),
+        "conv": lambda: tf.nn.conv2d(image, image[0, :3, :3, :, None], 2, "SAME"),
+        "max pool": lambda: tf.nn.max_pool2d(image, 3, 2, "VALID"),
+        "gather": lambda: tf.gather(a, ids),
+        "segments": lambda: tf.math.unsorted_segment_sum(
+            tf.gather(a, ids), tf.constant(ids), 7),
+        "top k": lambda: tf.math.top_k(a, 4)[0],
+        "cumsum": lambda: tf.cumsum(a, 1, reverse=True),
+        "many groups": lambda: tf.fill([1 << 25], 0.5)[:: 1 << 20],
+        "random": lambda: tf.random.stateless_uniform([100], [1, 2]),
+        "qr": lambda: tf.abs(tf.linalg.qr(a)[1]),
+    }
+    errors = {}
+    for name, function in functions.items():
+        results = []
+        for device in (kind, "CPU"):
+            with tf.device(f"/device:{device}:0"):
+                result = function()
+            assert device in result.device, (name, result.device)
+            results.append(result.numpy().astype(np.float64))
+        have, want = results
+        assert have.shape == want.shape and have.dtype == want.dtype, name
+        errors[name] = float(np.abs(have - want).max() / np.abs(want).max())
+    return errors
+
+
+def everything(kind):
+    """Returns the results of the functions above, of all in one process."""
+    return [both(kind, 10), fill_memory(kind), reduce_empty(kind), apply_ops(kind)]
