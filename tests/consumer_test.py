@@ -143,6 +143,9 @@ def check_copied_examples(tfplug, work):
             continue
         project = work / f"from_{origin}"
         tfplug("new", "acme", "--from", origin, "--directory", project)
+        left = [path.name for path in (project / "src").rglob("*.h")
+                if re.search(rf"\b{origin.upper()}_\w*H_\b", path.read_text())]
+        assert left == [], f"include guards of the example are left: {left}"
         run(MESON, "setup", "-Doptimization=0", project / "build", project,
             PKG_CONFIG_PATH=path)  # fmt: skip
         run(MESON, "compile", "-C", project / "build", "conformance")

@@ -17,6 +17,18 @@ ROOT = pathlib.Path(sys.argv.pop(1))
 SETUP = ROOT / "tools/lib/setup.sh"
 
 
+class HelpTest(unittest.TestCase):
+    def test_help_sets_nothing_up(self):
+        for argument, status in (("--help", 0), ("--no-such-option", 1)):
+            with tempfile.TemporaryDirectory() as cache:
+                run = subprocess.run(
+                    [ROOT / "tools/setup", argument], text=True,
+                    stdout=subprocess.PIPE, env={**os.environ, "XDG_CACHE_HOME": cache})
+                self.assertEqual((run.returncode, os.listdir(cache)), (status, []))
+                self.assertIn("Prepares a Debian or Ubuntu machine", run.stdout)
+                self.assertNotIn("set -uo", run.stdout)
+
+
 class KeptBuildTest(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()

@@ -120,6 +120,8 @@ def _renamed(text, origin, name):
         for old, new in ((origin, name), (origin.upper(), name.upper())):
             # Not in "pocl-opencl-icd", CL_TARGET_OPENCL_VERSION, CUDA_LIKE_DRIVER.
             text = re.sub(rf"(?<![-\w]){old}(?![-\w])", new, text)
+            # Include guards, such as OPENCL_OPENCL_H_.
+            text = re.sub(rf"(?<![A-Za-z0-9]){old}(?=_(\w+_)?H_\b)", new, text)
     return text
 
 
