@@ -11,7 +11,8 @@ all dependencies of tfplug. Headers of other projects count as system headers.
 
 tfplug/proto/proto.h needs protobuf and generated code and is tested by
 tests/proto/proto_test.cc instead. Headers that include Eigen are tested by
-tests/tensorflow/test_op_sweep.py.
+tests/tensorflow/test_op_sweep.py, and those that include glslang by
+examples/vulkan.
 """
 
 import json
@@ -47,7 +48,8 @@ def find_headers(ours, pattern):
     """Returns the paths of the headers to test, relative to the directory `ours`."""
     texts = {str(path.relative_to(ours)): path.read_text()
              for path in ours.glob(pattern)}
-    eigen = {name for name, text in texts.items() if "<Eigen/" in text}
+    eigen = {name for name, text in texts.items()
+             if "<Eigen/" in text or "<glslang/" in text}
     count = 0
     while count != len(eigen):  # Also those that include them through others.
         count = len(eigen)

@@ -14,7 +14,8 @@ import pytest
 
 pytest.importorskip("mesonpy")
 EXAMPLES = harness.plugin_path().parents[1]
-TYPES = {"cpu_sim": "SIM", "opencl": "OPENCL", "cuda_like": "CUDA_LIKE"}
+TYPES = {"cpu_sim": "SIM", "opencl": "OPENCL", "vulkan": "VULKAN",
+         "cuda_like": "CUDA_LIKE"}
 TRAIN = """
 import json, os, sys
 exists, hidden = os.path.exists, sys.argv[1]  # plug-ins that tools/demo installed

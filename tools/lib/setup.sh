@@ -79,7 +79,7 @@ missing_packages() {
     case $probe in
       python) find_python >/dev/null ;;
       /*) [ -e "$probe" ] ;;
-      *.so.*) compgen -G "/usr/lib/*/$probe" >/dev/null ;;
+      *.so.* | lib*.so | *.a) compgen -G "/usr/lib/*/$probe" >/dev/null ;;
       */*) [ -e "/usr/include/$probe" ] || [ -e "/usr/local/include/$probe" ] ;;
       *) command -v "$probe" >/dev/null ;;
     esac || echo "$package"
@@ -101,6 +101,11 @@ doctest/doctest.h doctest-dev test
 CL/cl.h opencl-c-headers test
 /etc/OpenCL/vendors/pocl.icd pocl-opencl-icd test
 libOpenCL.so.1 ocl-icd-libopencl1 test
+vulkan/vulkan.h libvulkan-dev test
+glslang/Public/resource_limits_c.h glslang-dev test
+libSPIRV-Tools-opt.a spirv-tools test
+libvulkan_lvp.so mesa-vulkan-drivers test
+libVkLayer_khronos_validation.so vulkan-validationlayers test
 EOF
 }
 

@@ -268,7 +268,7 @@ off (an op without a kernel is an error).
 
 def main():
     parser = argparse.ArgumentParser(description="Runs whole models.")
-    parser.add_argument("--device", choices=["cpu_sim", "opencl", "cuda_like"],
+    parser.add_argument("--device", choices=["cpu_sim", "opencl", "vulkan", "cuda_like"],
                         default="cpu_sim", help="the first option, if any")
     parser.add_argument("--only", nargs="+", choices=PARTS)
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")

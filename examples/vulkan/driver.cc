@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace vulkan {
+
+absl::Status Driver::ToStatus(VkResult code, const char* function) const {
+  const std::string text =
+      absl::StrCat(function, " returned Vulkan's error ", code,
+                   code == VK_ERROR_DEVICE_LOST ? ": the device is lost" : "");
+  const bool is_full = code == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+                       code == VK_ERROR_OUT_OF_HOST_MEMORY ||
+                       code == VK_ERROR_TOO_MANY_OBJECTS;
+  return is_full ? absl::ResourceExhaustedError(text)
+                 : absl::InternalError(text);
+}
+
+absl::StatusOr<std::string> Driver::Load() {
+  if (!devices.empty()) return Probe();
+  tfplug::LoadDriversListedIn("VK_DRIVER_FILES",
+                              {"/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"});
+  const char* const remedy =
+      "install Vulkan's loader and a driver (Debian: libvulkan1, and "
+      "mesa-vulkan-drivers, which also has one for CPUs)";
+  TFPLUG_ASSIGN_OR_RETURN(
+      const tfplug::Driver library,
+      tfplug::LoadDriver({"libvulkan.so.1", "libvulkan.so"}, {remedy}));
+  TFPLUG_RETURN_IF_ERROR(FindAll(library));
+  FailInForkedChildren();
+  VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.apiVersion = VK_API_VERSION_1_2;
+  VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  info.pApplicationInfo = &application;
+  VkInstance instance;  // lives as long as the process
+  VkPhysicalDevice handles[16];
+  uint32_t count = 16;
+  if (CreateInstance(&info, nullptr, &instance) != VK_SUCCESS ||
+      EnumeratePhysicalDevices(instance, &count, handles) < VK_SUCCESS) {
+    return absl::NotFoundError(
+        absl::StrCat("Vulkan's loader found no driver: ", remedy));
+  }
+  std::string answer, reasons;
+  for (uint32_t i = 0; i < count; ++i) {
+    PhysicalDevice device = {handles[i]};
+    if (const char* const missing = Describe(device)) {
+      absl::StrAppend(&reasons, "; ", device.properties.deviceName, " has no ",
+                      missing);
+      continue;
+    }
+    devices.push_back(device);
+    answer += device.has_doubles ? 'd' : 'f';
+  }
+  if (!devices.empty()) return answer;
+  return absl::NotFoundError(
+      absl::StrCat("there is no suitable Vulkan device", reasons));
+}
+
+const char* Driver::Describe(PhysicalDevice& device) const {
+  GetPhysicalDeviceProperties(device.handle, &device.properties);
+  GetPhysicalDeviceMemoryProperties(device.handle, &device.memory);
+  if (device.properties.apiVersion < VK_API_VERSION_1_2) return "Vulkan 1.2";
+  Features features;
+  GetPhysicalDeviceFeatures2(device.handle, &features.v10);
+  device.has_doubles = features.v10.features.shaderFloat64 != 0;
+  VkQueueFamilyProperties families[32];
+  uint32_t count = 32;
+  GetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families);
+  const char* missing = "queue for compute with timestamps";
+  while (count-- > 0) {
+    if ((families[count].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
+    if (families[count].timestampValidBits == 0) continue;
+    device.family = count;
+    missing = nullptr;
+  }
+  features.VisitNeeded([&](const char* name, VkBool32 feature) {
+    if (feature == 0) missing = name;
+  });
+  return missing;
+}
+
+}  // namespace vulkan
