@@ -139,12 +139,12 @@ inline std::vector<std::string> LibrariesIn(const std::string& file) {
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
   std::vector<std::string> names;
   if (text.find_first_not_of(" \t\r\n") == text.find('{')) {
-    const std::string key = "\"library_path\"";
-    const size_t begin = text.find('"', text.find(':', text.find(key)));
+    size_t begin = text.find("\"library_path\"");
+    if (begin != std::string::npos) begin = text.find(':', begin);
+    if (begin != std::string::npos) begin = text.find('"', begin);
+    if (begin == std::string::npos) return names;
     const size_t end = text.find('"', begin + 1);
-    if (text.find(key) == std::string::npos || end == std::string::npos) {
-      return names;
-    }
+    if (end == std::string::npos) return names;
     std::filesystem::path name = text.substr(begin + 1, end - begin - 1);
     // A path is relative to the manifest.
     if (name.has_parent_path()) {
