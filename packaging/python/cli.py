@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import tfplug
-from tfplug import abseil, doctor, new, sbom, wheel_file
+from tfplug import abseil, check, doctor, new, sbom, wheel_file
 
 _ROOT = pathlib.Path(tfplug.__file__).resolve().parent
 # The tools in tools/, which parse their own arguments.
@@ -68,6 +68,7 @@ def _parser():
     abseil.add_parser(commands)
     new.add_parser(commands)
     doctor.add_parser(commands)
+    check.add_parser(commands)
     sbom.add_parser(commands)
     wheel_file.add_parser(commands)
 

@@ -8,6 +8,7 @@ see doctor.py.
 import ctypes
 import json
 import os
+import re
 import sys
 
 ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphPlugin",
@@ -36,7 +37,9 @@ def train(tf, device):
 def reason(message):
     """Returns the line of TensorFlow's message that says what is wrong: the last one
     that is neither a place nor a list of devices."""
-    lines = [line.strip() for line in message.splitlines()]
+    # TensorFlow appends the op to the last line, whatever that is.
+    lines = [re.sub(r"\s*\[Op:\S*\]$", "", line).strip()
+             for line in message.splitlines()]
     lines = [line for line in lines if len(line) > 25 and not line.startswith(
         ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution"))
              and not line.endswith(("derived errors ignored.", "successful operations."))]

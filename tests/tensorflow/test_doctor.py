@@ -93,6 +93,10 @@ def test_each_plugin_is_reported(tmp_path):
      "No JIT device registered for MY_DEVICE in this process\n\t [[{{node x}}]]\n"
      "0 successful operations.\n0 derived errors ignored.",
      "No JIT device registered for MY_DEVICE", "TFPLUG_REGISTER_GRAPH_PASSES"),
+    ("2 root error(s) found.\n  (0) INVALID_ARGUMENT:  No JIT device registered for HAND\n"
+     "\t [[StatefulPartitionedCall/_6]]\n0 successful operations.\n"
+     "0 derived errors ignored. [Op:__inference_multi_step_on_iterator_967]",
+     "No JIT device registered for HAND", "TFPLUG_REGISTER_GRAPH_PASSES"),
     ("Check failed: Unsupported device type: MY_DEVICE in a pass",
      "Unsupported device type", "use_plugin_optimizers"),
 ])

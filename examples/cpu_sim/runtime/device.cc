@@ -90,7 +90,10 @@ absl::StatusOr<void*> Device::AllocateHost(size_t bytes) {
   absl::Status status = CheckFault("host_memory_allocate");
   if (!status.ok()) return status;
   if (bytes == 0) return nullptr;
-  void* address = ::operator new(bytes, kHostAlignment, std::nothrow);
+  // libstdc++ rounds the size up without a check for overflow.
+  const bool fits = bytes <= SIZE_MAX - static_cast<size_t>(kHostAlignment);
+  void* address =
+      fits ? ::operator new(bytes, kHostAlignment, std::nothrow) : nullptr;
   if (address == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the host cannot allocate ", bytes, " bytes"));

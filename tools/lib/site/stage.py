@@ -24,11 +24,11 @@ import error_pages  # noqa: E402
 # The navigation. Sphinx reports a page in docs/ that is not in it.
 NAVIGATION = {
     "First steps": ["guide/first_device", "guide/building", "guide/device",
-                    "guide/kernels", "guide/backend", "guide/testing", "guide/migration",
-                    "guide/plugins", "guide/differs_from_gpu", "guide/distribute"],
+                    "guide/kernels", "guide/backend", "guide/testing", "guide/check",
+                    "guide/migration", "guide/plugins", "guide/differs_from_gpu", "guide/distribute"],
     "Devices": ["guide/drivers", "guide/debugging", "guide/caching_allocator",
                 "guide/profiler"],
-    "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep",
+    "Kernels": ["guide/languages", "guide/typed_ops", "guide/coverage", "guide/op_sweep",
                 "guide/peer_tests"],
     "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
                "guide/protobuf"],

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_CHECK_PROFILER_H_
+#define TFPLUG_CHECK_PROFILER_H_
+
+#include <string>
+
+#include "plugin.h"
+#include "tfplug/base/internal/wire.h"
+
+namespace tfplug::check {
+
+// Records two profiles, as TensorFlow does.
+inline void CheckProfiler(Plugin& plugin) {
+  Report& report = plugin.report();
+  const auto init = plugin.Find<ProfilerHost::InitProfiler>("TF_InitProfiler");
+  if (init == nullptr) {
+    return report.Skip("the plug-in exports no TF_InitProfiler");
+  }
+  report.Step(
+      "TF_InitProfiler, then destroy_profiler and "
+      "destroy_profiler_fns, twice each");
+  auto host = ProfilerHost::Register(init);
+  if (!report.Ok(host.status(), "TF_InitProfiler")) return;
+  ProfilerHost* const profiler = Keep(*host);
+  for (int round = 0; round < 2; ++round) {
+    report.Step("start");
+    if (!report.Ok(profiler->Start(), "start")) return;
+    if (plugin.init_plugin() != nullptr) {
+      if (Host* const devices = plugin.host()) {
+        const auto count = devices->DeviceCount();
+        if (count.ok() && *count > 0) devices->Device(0).IgnoreError();
+      }
+    }
+    report.Step("stop");
+    if (!report.Ok(profiler->Stop(), "stop")) return;
+    report.Step("collect_data_xspace");
+    const auto xspace = profiler->Collect();
+    if (!report.Ok(xspace.status(), "collect_data_xspace")) return;
+    internal::WireReader reader(*xspace);
+    while (reader.Next()) {
+    }
+    report.Expect(reader.ok(), "collect_data_xspace returns " +
+                                   std::to_string(xspace->size()) +
+                                   " bytes that are no XSpace");
+  }
+}
+
+}  // namespace tfplug::check
+
+#endif  // TFPLUG_CHECK_PROFILER_H_

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_CHECK_REGISTRATION_H_
+#define TFPLUG_CHECK_REGISTRATION_H_
+
+#include <alloca.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugin.h"
+
+// Checks of what happens when TensorFlow loads a plug-in.
+namespace tfplug::check {
+
+// Main has loaded the plug-in.
+inline void CheckLoad(Plugin&) {}
+
+// Overwrites the stack that the last call has left.
+[[gnu::noinline]] inline void OverwriteStack() {
+  constexpr size_t kSize = 1 << 16;
+  auto* const bytes = static_cast<volatile char*>(alloca(kSize));
+  for (size_t i = 0; i < kSize; ++i) bytes[i] = 'z';
+}
+
+// Registration as far as SE_InitPlugin.
+struct RawRegistration {
+  testing::WithCanary<capi::SE_PlatformRegistrationParams> params{
+      sizeof(capi::SE_PlatformRegistrationParams)};
+  testing::WithCanary<capi::SP_Platform> platform{
+      testing::StructSizeIn<capi::SP_Platform>(capi::kNewestRelease)};
+  testing::WithCanary<capi::SP_PlatformFns> fns{sizeof(capi::SP_PlatformFns)};
+
+  absl::Status Call(Host::InitPlugin init_plugin) {
+    params->patch_version = 1;
+    params->platform = platform.get();
+    params->platform_fns = fns.get();
+    return testing::CallWithStatus(init_plugin, params.get());
+  }
+};
+
+// The strings must outlive the call: TensorFlow keeps the pointers.
+inline void CheckNames(Plugin& plugin) {
+  Report& report = plugin.report();
+  if (plugin.init_plugin() == nullptr) {
+    return report.Skip("the plug-in exports no SE_InitPlugin");
+  }
+  report.Step("SE_InitPlugin");
+  RawRegistration raw;
+  if (!raw.Call(plugin.init_plugin()).ok()) return;
+  const auto copy = [](const char* text) -> std::string {
+    return text == nullptr ? "" : text;
+  };
+  // Not a call that moves the stack: what dangles is still legible, or already
+  // overwritten.
+  const char* const fields[] = {raw.platform->name, raw.platform->type};
+  const std::string before[] = {copy(fields[0]), copy(fields[1])};
+  OverwriteStack();
+  const char* const names[] = {"name", "type"};
+  for (int i = 0; i < 2; ++i) {
+    report.Step(std::string("reading SP_Platform::") + names[i]);
+    const std::string after = copy(fields[i]);
+    bool is_legible = true;
+    for (const char c : after + before[i]) is_legible &= c >= ' ' && c <= '~';
+    report.Expect(after == before[i] && is_legible,
+                  std::string("SP_Platform::") + names[i] +
+                      " points to memory that SE_InitPlugin has released: it "
+                      "reads '" +
+                      before[i] + "' at first and '" + after + "' later");
+  }
+}
+
+// Reports a struct_size that was left at 0 or that no release has.
+template <class Struct>
+void CheckSize(Report& report, const Struct& filled) {
+  using Info = capi::StructInfo<Struct>;
+  bool is_known = false;
+  for (const capi::Layout& layout : Info::kLayouts) {
+    is_known = is_known || layout.size == filled.struct_size;
+  }
+  const std::string name = std::string(Info::kName) + "::struct_size";
+  if (filled.struct_size == 0) {
+    report.Error(name + " is 0");
+  } else if (!is_known) {
+    report.Error(name + " is " + std::to_string(filled.struct_size) +
+                 ", which it is in no release");
+  }
+}
+
+inline void CheckStructSizes(Plugin& plugin) {
+  Report& report = plugin.report();
+  if (plugin.init_plugin() != nullptr) {
+    report.Step("SE_InitPlugin");
+    RawRegistration raw;
+    if (raw.Call(plugin.init_plugin()).ok()) {
+      CheckSize(report, *raw.params.get());
+      CheckSize(report, *raw.platform.get());
+      CheckSize(report, *raw.fns.get());
+      // The rest is filled by functions that only a whole registration calls.
+      auto host = Host::Register(plugin.init_plugin());
+      if (host.ok()) {
+        Host* const kept = Keep(*host);
+        CheckSize(report, kept->device_fns());
+        CheckSize(report, kept->stream_executor());
+        CheckSize(report, kept->timer_fns());
+      } else if (host.status().message().find("struct_size") !=
+                 absl::string_view::npos) {
+        report.Error(std::string(host.status().message()));
+      }
+    }
+  }
+  if (plugin.init_graph() != nullptr) {
+    report.Step("TF_InitGraph");
+    auto graph = GraphHost::Register(plugin.init_graph());
+    if (graph.ok()) Keep(*graph);
+  }
+}
+
+// Everything that makes `import tensorflow` abort or ignore the plug-in.
+inline void CheckRegistration(Plugin& plugin) {
+  Host* const host = plugin.host();
+  if (host == nullptr) return;
+  plugin.report().Note("platform " + host->platform_name() + ", device type " +
+                       host->device_type());
+  plugin.report().Ok(host->Problems(), "after registration");
+}
+
+// TensorFlow compares the device type's text with some that it knows.
+inline void CheckTypeName(Plugin& plugin) {
+  Host* const host = plugin.host();
+  if (host == nullptr) return;
+  const std::string type = host->device_type();
+  if (type == "GPU" || type == "TPU" || type == "CPU" || type == "TPU_SYSTEM" ||
+      type == "XLA_CPU" || type == "XLA_GPU" || type == "DEFAULT" ||
+      type == "COMPOSITE") {
+    plugin.report().Warning(
+        "the device type '" + type +
+        "' is one of TensorFlow's own: a wheel that has this device uses its "
+        "kernels with the plug-in's memory");
+  } else if (type.find("CPU") != std::string::npos ||
+             type.find("GPU") != std::string::npos) {
+    plugin.report().Warning(
+        "the device type '" + type + "' contains '" +
+        (type.find("CPU") != std::string::npos ? "CPU" : "GPU") +
+        "', which parts of TensorFlow look for: grappler takes such a device "
+        "for that processor");
+  }
+}
+
+// Registers the plug-in with the structs of each release that can load it, one
+// after the other, between canaries.
+inline void CheckLayouts(Plugin& plugin) {
+  Report& report = plugin.report();
+  if (plugin.init_plugin() == nullptr && plugin.init_graph() == nullptr) {
+    return report.Skip("the plug-in has neither a device nor a pass");
+  }
+  std::map<std::string, std::vector<std::string>> found;  // releases by problem
+  std::string good;
+  const void* newest_callback = nullptr;
+  if (Host* const host = plugin.init_plugin() ? plugin.host() : nullptr) {
+    newest_callback =
+        reinterpret_cast<const void*>(host->stream_executor().host_callback);
+  }
+  for (const std::string& name : plugin.releases) {
+    report.Step("registration with the structs of " + name);
+    const testing::Release release = testing::ParseRelease(name.c_str());
+    absl::Status status;
+    if (plugin.init_plugin() != nullptr) {
+      testing::HostOptions options;
+      options.sizes = testing::StructSizes(release);
+      auto host = Host::Register(plugin.init_plugin(), options);
+      status = host.status();
+      if (host.ok()) {
+        Host* const kept = Keep(*host);
+        status = kept->Problems();
+        const auto callback = kept->stream_executor().host_callback;
+        if (status.ok() &&
+            reinterpret_cast<const void*>(callback) != newest_callback) {
+          status = absl::InternalError(
+              "fills the slots of another release: TensorFlow would call the "
+              "wrong function for host_callback");
+        }
+      }
+    }
+    if (status.ok() && plugin.init_graph() != nullptr) {
+      auto graph = GraphHost::Register(plugin.init_graph(), release);
+      status = graph.status();
+      if (graph.ok()) Keep(*graph);
+    }
+    if (status.ok()) {
+      good += good.empty() ? name : ", " + name;
+    } else {
+      found[std::string(status.message())].push_back(name);
+    }
+  }
+  for (const auto& [problem, releases] : found) {
+    std::string list;
+    for (const std::string& name : releases) {
+      list += list.empty() ? name : ", " + name;
+    }
+    report.Warning("with the structs of " + list + ": " + problem);
+  }
+  if (!good.empty()) report.Note("right with the structs of " + good);
+}
+
+// Returns what TensorFlow makes of settings: Default is On, except for the
+// first, disable_model_pruning.
+inline std::string EffectiveSettings(const capi::TP_OptimizerConfigs& configs) {
+  constexpr size_t kFirst =
+      offsetof(capi::TP_OptimizerConfigs, disable_model_pruning);
+  std::array<capi::TF_TriState,
+             (sizeof(configs) - kFirst) / sizeof(capi::TF_TriState)>
+      toggles;
+  std::memcpy(toggles.data(), reinterpret_cast<const char*>(&configs) + kFirst,
+              sizeof(toggles));
+  std::string effective;
+  for (const capi::TF_TriState toggle : toggles) {
+    const bool is_first = effective.empty();
+    effective += (is_first ? toggle == capi::TF_TriState_On
+                           : toggle != capi::TF_TriState_Off)
+                     ? '1'
+                     : '0';
+  }
+  return effective;
+}
+
+// Registers several plug-ins in one process.
+inline void CheckTogether(Plugins& plugins) {
+  std::map<std::string, std::string> names, settings;
+  for (auto& plugin : plugins) {
+    Report& report = plugin->report();
+    if (plugin->init_plugin() != nullptr) {
+      Host* const host = plugin->host();
+      if (host == nullptr) return;
+      for (const std::string& name : {"platform " + host->platform_name(),
+                                      "device type " + host->device_type()}) {
+        const auto [other, is_new] = names.emplace(name, plugin->path());
+        if (!is_new) {
+          report.Error(other->second + " and " + plugin->path() +
+                       " both register the " + name);
+        }
+      }
+    }
+    if (plugin->init_graph() != nullptr) {
+      GraphHost* const graph = plugin->graph();
+      if (graph == nullptr) return;
+      settings.emplace(EffectiveSettings(graph->configs()), plugin->path());
+    }
+  }
+  if (settings.size() > 1) {
+    plugins[0]->report().Error(
+        settings.begin()->second + " and " + settings.rbegin()->second +
+        " want different settings of TensorFlow's rewriters: TensorFlow "
+        "crashes in PrintPluginConfigsIfConflict on a graph for both");
+  }
+}
+
+}  // namespace tfplug::check
+
+#endif  // TFPLUG_CHECK_REGISTRATION_H_

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tfplug check: whether a plug-in, of whatever origin, does what TensorFlow relies on.
+
+Each check is tried in a process of its own, which it may crash. TensorFlow need not be
+installed: the process contains a fake of it.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+
+try:
+    from tfplug import check_host, check_list, check_report, check_symbols, doctor
+except ImportError:  # Run from the source tree.
+    import check_host
+    import check_list
+    import check_report
+    import check_symbols
+    import doctor
+
+
+@dataclasses.dataclass
+class Result:
+    check: check_list.Check
+    status: str  # passed, warning, failed, skipped
+    findings: list  # (level, text)
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "check", help="check whether a plug-in does what TensorFlow relies on",
+        description=__doc__.split("\n", maxsplit=1)[1],
+        epilog="Exit status: 0 without errors, 1 with errors, 2 if nothing could be "
+        "checked.")
+    _add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_arguments(parser):
+    parser.add_argument("plugins", nargs="*", metavar="PLUGIN.so",
+                        help="the plug-in; of several, also whether they agree")
+    parser.add_argument("--list", action="store_true", help="list the checks")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME",
+                        help="run this check only; may be repeated")
+    parser.add_argument("--seconds", type=float, default=60,
+                        help="the time limit of one check; default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--html", type=pathlib.Path, metavar="FILE",
+                        help="also write the report to this file")
+
+
+def _status(findings):
+    levels = {level for level, _ in findings}
+    if "error" in levels:
+        return "failed"
+    if "warning" in levels:
+        return "warning"
+    return "skipped" if "skipped" in levels else "passed"
+
+
+class Checker:
+    """Runs checks of one plug-in."""
+
+    def __init__(self, plugins, seconds=60, say=lambda _: None, variables=None):
+        self._plugins = [pathlib.Path(path).resolve() for path in plugins]
+        self._library = check_symbols.Library(self._plugins[0])
+        self._seconds = seconds
+        self._say = say
+        self._variables = variables or {}  # of the environment, for the plug-in
+        self._program = None
+        self._options = []
+        self._why_not = ""
+
+    def _prepare(self):
+        """Compiles what the checks in processes need, once."""
+        if self._program or self._why_not:
+            return
+        try:
+            self._program = check_host.build(self._say)
+            for plugin in self._plugins:
+                self._options += check_host.loading(check_symbols.Library(plugin))
+        except check_host.Error as error:
+            self._why_not = str(error)
+
+    def _findings(self, check):
+        if check.name in check_list.ON_FILES:
+            return list(check_list.ON_FILES[check.name](self._library))
+        if check.name == "tensorflow":
+            if check_symbols.tensorflow_directory() is None:
+                return [("skipped", "TensorFlow is not installed")]
+            found, _ = doctor.check_library(str(self._plugins[0]))
+            return [("note" if each.level == "ok" else each.level, each.text)
+                    for each in found]
+        self._prepare()
+        if self._why_not:
+            return [("skipped", self._why_not)]
+        plugins = self._plugins if check.name == "together" else self._plugins[:1]
+        options = list(self._options)
+        if check.name == "layouts":
+            options += ["--releases", ",".join(check_symbols.loading(self._library))]
+        findings = check_host.run([self._program, check.name, *plugins, *options],
+                                  self._seconds, self._variables)
+        if check.name == "load" and "--lazy" in options:
+            findings.append(("note", "C++ symbols of TensorFlow were left unbound: they "
+                             "are not here"))
+        return findings
+
+    def run(self, checks, follow=True):
+        """Yields a Result for each check. With `follow`, those that need one that
+        failed are skipped."""
+        failed = set()
+        for check in checks:
+            reason = next((name for name in check.needs if name in failed), "")
+            if check.name == "together" and len(self._plugins) < 2:
+                findings = [("skipped", "there is only one plug-in")]
+            elif follow and reason:
+                findings = [("skipped", f"{reason} failed")]
+                failed.add(check.name)
+            else:
+                self._say(check.name)
+                findings = self._findings(check)
+            if check.crash == "warning":
+                findings = [("warning" if level == "error" else level, text)
+                            for level, text in findings]
+            status = _status(findings)
+            if status == "failed" or (status == "warning" and check.crash == "warning"):
+                failed.add(check.name)
+            yield Result(check, status, findings)
+
+
+def _select(names):
+    unknown = [name for name in names if name not in check_list.CHECKS]
+    if unknown:
+        raise check_host.Error(f"there is no check {unknown[0]}: see tfplug check --list")
+    return [check for name, check in check_list.CHECKS.items()
+            if not names or name in names]
+
+
+def run(options):
+    if options.list:
+        for check in check_list.CHECKS.values():
+            print(f"{check.name:21} {check.text}")
+        return 0
+    try:
+        checks = _select(options.only)
+        if not options.plugins:
+            raise check_host.Error("name a plug-in, such as libplugin.so")
+        for path in options.plugins:
+            if not pathlib.Path(path).is_file():
+                raise check_host.Error(f"there is no file {path}")
+    except check_host.Error as error:
+        print(f"tfplug check: {error}", file=sys.stderr)
+        return 2
+    progress = check_report.Progress(len(checks), not options.json)
+    results = []
+    for result in Checker(options.plugins, options.seconds, progress.say).run(
+            checks, follow=not options.only):
+        results.append(result)
+        progress.done(result)
+    progress.clear()
+    if options.json:
+        print(json.dumps(check_report.as_json(options.plugins, results), indent=2))
+    else:
+        print(check_report.as_text(results, sys.stdout.isatty()))
+    if options.html:
+        options.html.write_text(check_report.as_html(options.plugins, results))
+    if all(result.status == "skipped" for result in results):
+        return 2
+    return int(any(result.status == "failed" for result in results))
+
+
+if __name__ == "__main__":
+    own = argparse.ArgumentParser(prog="tfplug check", description=__doc__)
+    _add_arguments(own)
+    sys.exit(run(own.parse_args()))

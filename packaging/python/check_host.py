@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles and runs TensorFlow's side of the checks of tfplug check. The source is in
+check_host/; nothing of it is built before a user needs it."""
+
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+try:
+    from tfplug import abseil, check_symbols, kept_build
+except ImportError:  # Run from the source tree.
+    import abseil
+    import check_symbols
+    import kept_build
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_SOURCE = next(path for path in (_HERE / "check_host", _HERE / "../check_host")
+               if path.is_dir())
+_INCLUDE = next(path for path in (_HERE / "include", _HERE / "../../include")
+                if path.is_dir())
+_FLAGS = ("-std=c++17", "-O0", "-w", "-fvisibility=hidden", "-pthread",
+          "-DTFPLUG_TESTING_EXPORT_C_API")
+_KEPT = 5  # builds of one kind
+
+
+class Error(Exception):
+    """Says why a check cannot run here, and what to do."""
+
+
+def _recipe(compiler, prefix):
+    digest = hashlib.sha256()
+    for path in sorted([*_SOURCE.glob("*"), *(_INCLUDE / "tfplug").rglob("*.h")]):
+        digest.update(path.read_bytes())
+    return f"{shlex.join([*compiler, *_FLAGS])} {prefix.name} {digest.hexdigest()}"
+
+
+def _compile(command):
+    try:
+        done = subprocess.run(list(map(str, command)), check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except FileNotFoundError as error:
+        raise Error(f"there is no compiler {command[0]}; CXX names one.") from error
+    if done.returncode:
+        raise Error(f"{shlex.join(map(str, command))} fails:\n{done.stdout[-2000:]}")
+
+
+def _keep(name, recipe, build):
+    """Returns the directory of a kept build, built by build(directory) if it must be."""
+    found = kept_build.find(kept_build.cache(), name, recipe)
+    if found:
+        return found
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    prefix = kept_build.cache() / f"{name}-{key}"
+    with tempfile.TemporaryDirectory() as stage:
+        directory = pathlib.Path(f"{stage}{prefix}")
+        directory.mkdir(parents=True)
+        build(directory)
+        kept_build.keep(stage, prefix, recipe)
+    builds = sorted(kept_build.cache().glob(f"{name}-*"), key=os.path.getmtime)
+    for old in builds[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return prefix
+
+
+@functools.lru_cache
+def build(say):
+    """Returns the program's path. say(text) reports what takes time."""
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    try:
+        prefix = abseil.build()
+    except abseil.Error as error:
+        raise Error(str(error)) from error
+
+    def compile_program(directory):
+        say("compiling TensorFlow's side of the checks, once")
+        built = directory / "main.o"
+        _compile([*compiler, *_FLAGS, f"-I{_INCLUDE}", f"-I{prefix}/include", "-c",
+                  _SOURCE / "main.cc", "-o", built])
+        _compile([*compiler, "-rdynamic", "-pthread", built, f"-L{prefix}/lib", "-labsl",
+                  "-ldl", "-o", directory / "check_host"])
+        built.unlink()
+    return _keep("check-host", _recipe(compiler, prefix), compile_program) / "check_host"
+
+
+def _empty_libraries(names):
+    """Returns libraries of these names without contents."""
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+
+    def compile_empty(directory):
+        for name in names:
+            _compile([*compiler, "-shared", "-fPIC", "-x", "c", os.devnull,
+                      f"-Wl,-soname,{name}", "-o", directory / name])
+    kept = _keep("check-empty", shlex.join([*compiler, *names]), compile_empty)
+    return [kept / name for name in names]
+
+
+def loading(library):
+    """Returns the options with which the program loads a plug-in: libraries to load
+    first, and whether C++ symbols of TensorFlow may be missing."""
+    needs = check_symbols.Needs(library)
+    directory = check_symbols.tensorflow_directory()
+    first, options = [], []
+    if needs.cxx and directory is not None and not check_symbols.missing(needs, directory):
+        first = [path for path in (directory / "libtensorflow_framework.so.2",
+                                   directory / "libtensorflow_cc.so.2") if path.exists()]
+    elif needs.cxx:
+        options = ["--lazy"]
+    present = {path.name for path in first}
+    empty = [name for name in needs.tensorflow_libraries() if name not in present]
+    first += _empty_libraries(empty) if empty else []
+    for path in first:
+        options += ["--first", path]
+    return options
+
+
+def _cause(log):
+    """Returns the last lines of a process that died, without a stack."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return " ".join(lines[-2:])[-300:]
+
+
+def run(command, seconds, variables):
+    """Runs a check, a command of the program, in a process of its own. Returns (level,
+    text) pairs."""
+    environment = {**os.environ, **variables}
+    child = subprocess.Popen(list(map(str, command)), text=True, env=environment,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             stdin=subprocess.DEVNULL, errors="replace",
+                             start_new_session=True)
+    timed_out = False
+    try:
+        out, log = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        os.killpg(child.pid, signal.SIGKILL)
+        out, log = child.communicate()
+    findings, step = [], "the start"
+    for line in out.splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue  # Cut off by a crash.
+        if found["level"] == "step":
+            step = found["text"]
+        else:
+            findings.append((found["level"], found["text"]))
+    if timed_out:
+        findings.append(("error", f"hangs: {step} has not ended after {seconds:g} s"))
+    elif child.returncode == 127 and "undefined symbol" in log:
+        findings.append(("skipped", f"{step} calls TensorFlow's C++ code, which is not "
+                         f"here: {_cause(log)}"))
+    elif child.returncode < 0:
+        findings.append(("error", f"crashes with {signal.Signals(-child.returncode).name} "
+                         f"in {step}. {_cause(log)}".strip()))
+    elif child.returncode:
+        findings.append(("error", f"ends the process with status {child.returncode} in "
+                         f"{step}. {_cause(log)}".strip()))
+    return findings
+
+
+if __name__ == "__main__":
+    print(build(lambda text: print(text, file=sys.stderr)))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of tfplug check: what each finds, and what to do about it."""
+
+import dataclasses
+
+try:
+    from tfplug import check_symbols
+except ImportError:  # Run from the source tree.
+    import check_symbols
+
+
+@dataclasses.dataclass
+class Check:
+    name: str
+    text: str
+    remedy: str
+    needs: tuple = ()  # Checks without which this one says nothing.
+    crash: str = "error"  # The level of a failure: TensorFlow may not get that far.
+
+
+_LINK = ("Compile with -fvisibility=hidden, and link with a version script that exports "
+         "the entry points only and with -Wl,--exclude-libs,ALL.")
+_BASIC = ("registration",)
+_DEVICE = ("devices",)
+_STREAM = ("devices", "handles", "allocation")
+_WORK = (*_STREAM, "host-callback")
+_PASS = ("graph-registration",)
+
+_ALL = (
+    Check("file", "The file is a shared object for Linux.",
+          "Pass the plug-in's .so."),
+    Check("entry-points", "The library exports the functions that TensorFlow looks up.",
+          "Export SE_InitPlugin, TF_InitKernel, TF_InitGraph or TF_InitProfiler, with C "
+          "linkage and default visibility.", ("file",)),
+    Check("exports", "No symbol is exported that another library's code may be bound to.",
+          _LINK, ("file",)),
+    Check("libraries", "The libraries that it needs are here, and are not TensorFlow's.",
+          "Install what is missing, or link it statically; load a vendor's driver with "
+          "dlopen when a device is first looked for.", ("file",)),
+    Check("releases", "Which releases of TensorFlow have the symbols that it needs.",
+          "Look TensorFlow's functions up with dlsym, and use none of its C++ symbols.",
+          ("file",)),
+    Check("load", "The library loads, with all its symbols bound.",
+          "See the loader's message. A constructor of a global variable that fails ends "
+          "the process: do such work in the entry point.", ("file", "entry-points")),
+    Check("struct-sizes", "Every struct's struct_size is set, to its size in a release.",
+          "Set struct_size of every struct that you fill, to TensorFlow's macro for that "
+          "struct.", ("load",)),
+    Check("names", "The platform's name and type outlive SE_InitPlugin.",
+          "Use string literals or static strings: TensorFlow keeps the pointers.",
+          ("load",)),
+    Check("registration", "Registration succeeds, and all required functions are set.",
+          "Set the field that is named, or return zero devices where the plug-in cannot "
+          "work: a failed registration aborts `import tensorflow`.",
+          ("load", "struct-sizes", "names")),
+    Check("type-name", "The device type is no name that TensorFlow takes for its own.",
+          "Choose a type without CPU and GPU in it.", _BASIC),
+    Check("layouts", "Structs of every release, 2.5 to 2.22, are filled within their ends.",
+          "Fill no more than the struct_size that TensorFlow passes; two fields were "
+          "inserted in the middle of structs (2.7 and 2.10).", _BASIC),
+    Check("devices", "Every device can be created, and reports its memory.",
+          "Set SP_Device and device_memory_usage for each ordinal below the count.",
+          _BASIC),
+    Check("handles", "create_stream, create_event and create_timer set their handles.",
+          "Set the out-parameter to a new object, or the status to an error.", _DEVICE),
+    Check("allocation", "Memory of every size is distinct and can be freed.",
+          "Return disjoint memory, with SP_DeviceMemoryBase::size set; accept null in "
+          "deallocate.", _DEVICE),
+    Check("alignment", "Device and host memory is aligned to 256 bytes.",
+          "Allocate with an alignment of 256.", (*_DEVICE, "allocation")),
+    Check("aligned-alloc", "aligned_alloc gets sizes that are multiples of the alignment.",
+          "Round the size up, with a check for overflow.", (*_DEVICE, "allocation")),
+    Check("huge-allocation", "An allocation that is too large is refused cleanly.",
+          "Set opaque to null; check additions to the size for overflow; catch "
+          "exceptions.", (*_DEVICE, "allocation")),
+    Check("statistics", "get_allocator_stats counts real allocations.",
+          "Count in allocate and deallocate, or return false.",
+          (*_DEVICE, "allocation")),
+    Check("host-callback", "host_callback runs each task once and returns true.",
+          "Enqueue the task, and return true, which is not TF_OK's value.", _STREAM),
+    Check("late-reads", "Enqueued work does not read a call's arguments after it returns.",
+          "Copy what the task needs into it: capture by value, and SP_DeviceMemoryBase's "
+          "fields rather than its address.", _WORK),
+    Check("copies", "Copies of any size, at any offset, move exactly those bytes.",
+          "Copy `size` bytes to the address in `opaque`, which may lie within an "
+          "allocation.", (*_STREAM, "late-reads")),
+    Check("fills", "mem_zero, memset and memset32 fill exactly the bytes asked for.",
+          "The pattern comes before the size, and the size is in bytes.", (*_STREAM, "copies")),
+    Check("events", "Events are pending until the work before them is done.",
+          "Complete an event only when the stream reaches it; record it anew each time.",
+          _WORK),
+    Check("order", "Streams keep their order, and wait for what they are told to.",
+          "See the comment of the function that is named in stream_executor.h.",
+          (*_WORK, "copies", "events")),
+    Check("timers", "Timers measure nanoseconds between two points of a stream.",
+          "Take the time when the stream reaches the point, in nanoseconds.", _WORK),
+    Check("environment", "Allocations and copies do not read the environment.",
+          "Read variables once, in the entry point: getenv is slow, and unsafe beside "
+          "setenv.", (*_STREAM, "copies")),
+    Check("random-programs", "Random programs on four streams end as on a model.",
+          "The steps are the smallest program that fails.",
+          (*_WORK, "copies", "fills", "events", "order")),
+    Check("threads", "Eight threads on four streams end with the right sums.",
+          "TensorFlow calls every function from several threads at once: guard what they "
+          "share.", (*_WORK, "copies", "events", "order")),
+    Check("kernels", "Kernels register, each once, for the plug-in's device.",
+          "Remove the second registration, or give it another type or priority.",
+          _BASIC),
+    Check("kernel-results", "Kernels of simple ops compute what the ops do.",
+          "Compare the kernel with TensorFlow's for the CPU.",
+          (*_STREAM, "kernels", "copies")),
+    Check("kernel-empty", "Kernels of simple ops set their output for empty tensors.",
+          "Allocate the output before returning early.",
+          (*_STREAM, "kernels", "kernel-results")),
+    Check("kernel-faults", "Kernels of simple ops survive failures of TensorFlow's calls.",
+          "Check the status of each call, and delete statuses and tensors on every path.",
+          (*_STREAM, "kernels", "kernel-results")),
+    Check("graph-registration", "The graph pass registers.",
+          "Set device_type and optimize_func.", ("load",)),
+    Check("graph-small", "A small graph stays valid; what TensorFlow preserves is kept.",
+          "Edit only nodes that the pass has proved it may edit; keep versions and the "
+          "function library.", _PASS),
+    Check("graph-empty", "Graphs without nodes, or with one, are accepted.",
+          "An empty graph has no bytes: malloc(0) may return null without a failure.",
+          _PASS),
+    Check("graph-foreign-device", "Nodes of a device that it does not know are left alone.",
+          "Skip nodes on other device types instead of aborting.",
+          (*_PASS, "graph-small")),
+    Check("graph-large", "A graph of 5,000 nodes is optimized in time.",
+          "Look nodes up in a hash table.", (*_PASS, "graph-small")),
+    Check("graph-cyclic", "A while loop, which has a cycle, stays valid.",
+          "Ignore the edge from NextIteration to Merge in topological orders.",
+          (*_PASS, "graph-small")),
+    Check("graph-malformed", "Malformed graphs do not crash the pass.",
+          "Return INVALID_ARGUMENT.", (*_PASS, "graph-small"), "warning"),
+    Check("graph-leaks", "The pass deletes the objects that it creates.",
+          "Delete each TF_Buffer, TF_GraphProperties and TF_Status once.",
+          (*_PASS, "graph-small")),
+    Check("profiler", "The profiler follows TensorFlow's protocol, twice.",
+          "Own nothing in the structs, which are destroyed at once; set size_in_bytes; "
+          "write at most that much.", _BASIC),
+    Check("together", "Several plug-ins have distinct types and equal settings.",
+          "Install one of them, or let both leave TensorFlow's rewriters alone.",
+          ("load",)),
+    Check("tensorflow", "The TensorFlow of this environment loads it and trains with it.",
+          "See tfplug doctor.", ("file",)),
+)
+CHECKS = {check.name: check for check in _ALL}
+
+# The checks that only read the file.
+ON_FILES = {"file": check_symbols.check_file,
+            "entry-points": check_symbols.check_entry_points,
+            "exports": check_symbols.check_exports,
+            "libraries": check_symbols.check_libraries,
+            "releases": check_symbols.check_releases}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel, the graph pass and the profiler of plugin.cc.
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api.h"
+#include "stream.h"
+#include "tfplug/base/internal/wire.h"
+
+using namespace tfplug::capi;  // NOLINT(google-build-using-namespace)
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+// ---- The kernel: Relu of floats ---------------------------------------------
+
+void* CreateRelu(TF_OpKernelConstruction* construction) {
+  if (Has("list_attribute")) {
+    int32_t size = 0, total = 0;
+    TF_Status* const status = TF_NewStatus();
+    TF_OpKernelConstruction_GetAttrSize(construction, "T", &size, &total,
+                                        status);
+    TF_DeleteStatus(status);
+    std::vector<int>().resize(static_cast<size_t>(size));
+  }
+  return nullptr;
+}
+
+void ComputeRelu(void*, TF_OpKernelContext* context) {
+  TF_Status* const status = TF_NewStatus();
+  TF_Tensor *input = nullptr, *output = nullptr;
+  const auto fail = [&] {
+    TF_OpKernelContext_Failure(context, status);
+    if (input != nullptr && !Has("tensor_leak")) TF_DeleteTensor(input);
+    TF_DeleteStatus(status);
+  };
+  SP_Stream stream = TF_GetStream(context, status);
+  if (TF_GetCode(status) != TF_OK) return fail();
+  TF_GetInput(context, 0, &input, status);
+  if (TF_GetCode(status) != TF_OK && !Has("input_unchecked")) return fail();
+  std::vector<int64_t> dims;
+  for (int i = 0; i < TF_NumDims(input); ++i) dims.push_back(TF_Dim(input, i));
+  const size_t size = TF_TensorByteSize(input);
+  if (size != 0 || !Has("empty_output_unset")) {
+    output = TF_AllocateOutput(context, 0, TF_FLOAT, dims.data(),
+                               static_cast<int>(dims.size()), size, status);
+    if (TF_GetCode(status) != TF_OK) return fail();
+    const auto* const from = static_cast<const float*>(TF_TensorData(input));
+    auto* const to = static_cast<float*>(TF_TensorData(output));
+    stream->Add([=] {
+      for (size_t i = 0; i < size / sizeof(float); ++i) {
+        const float x = from[i];
+        to[i] = x > 0 || Has("kernel_wrong") ? x : 0;
+      }
+    });
+    TF_DeleteTensor(output);
+  }
+  TF_DeleteTensor(input);
+  TF_DeleteStatus(status);
+}
+
+void DeleteRelu(void*) {}
+
+void Register() {
+  TF_Status* const status = TF_NewStatus();
+  TF_KernelBuilder* const builder =
+      TF_NewKernelBuilder("Relu", Has("type_with_cpu") ? "FASTCPU" : "HAND",
+                          CreateRelu, ComputeRelu, DeleteRelu);
+  TF_KernelBuilder_TypeConstraint(builder, "T", TF_FLOAT, status);
+  TF_RegisterKernelBuilder("Relu", builder, status);
+  TF_DeleteStatus(status);
+}
+
+// ---- The pass ---------------------------------------------------------------
+
+// Fetches the properties of a node's inputs.
+void ReadProperties(const TF_GrapplerItem* item, const char* node) {
+  TF_Status* const status = TF_NewStatus();
+  TF_GraphProperties* const properties = TF_NewGraphProperties(item);
+  TF_InferStatically(properties, 0, 0, 0, 0, status);
+  int count = 0;
+  TF_GetInputPropertiesListSize(properties, node, &count, status);
+  std::vector<TF_Buffer*> buffers(static_cast<size_t>(count));
+  TF_Buffer* const first = count == 0 ? nullptr : TF_NewBuffer();
+  for (int i = 0; i < count; ++i) {
+    const bool is_shared = i == 0 || Has("buffer_shared");
+    buffers[static_cast<size_t>(i)] = is_shared ? first : TF_NewBuffer();
+  }
+  TF_GetInputPropertiesList(properties, node, buffers.data(), count, status);
+  for (TF_Buffer* buffer : buffers) TF_DeleteBuffer(buffer);
+  if (!Has("properties_leak")) TF_DeleteGraphProperties(properties);
+  TF_DeleteStatus(status);
+}
+
+void Optimize(void*, const TF_Buffer* graph, const TF_GrapplerItem* item,
+              TF_Buffer* result, TF_Status* status) {
+  const std::string bytes(static_cast<const char*>(graph->data), graph->length);
+  if (Has("empty_graph_fails") && bytes.empty()) {
+    return TF_SetStatus(status, TF_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  if (Has("foreign_device_aborts") &&
+      bytes.find("FOREIGN_ACCELERATOR") != std::string::npos) {
+    std::abort();
+  }
+  if (Has("large_graph_hangs") && bytes.size() > 100000) {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  if (Has("loop_fails") && bytes.find("NextIteration") != std::string::npos) {
+    return TF_SetStatus(status, TF_INVALID_ARGUMENT, "the graph has a cycle");
+  }
+  if (bytes.find("MatMul") != std::string::npos) ReadProperties(item, "m");
+  std::string copy;
+  tfplug::internal::WireReader reader(bytes);
+  while (reader.Next()) {
+    const auto field = reader.field();
+    const bool is_kept =
+        std::string(field.data(), field.size()).find("\n\x04kept") !=
+        std::string::npos;
+    if (is_kept && Has("preserved_removed")) continue;
+    copy.append(field.data(), field.size());
+  }
+  if (!reader.ok() && Has("malformed_crashes")) std::abort();
+  if (!reader.ok()) {
+    return TF_SetStatus(status, TF_INVALID_ARGUMENT, "malformed graph");
+  }
+  void* const data = std::malloc(copy.size() + 1);
+  std::memcpy(data, copy.data(), copy.size());
+  result->data = data;
+  result->length = copy.size();
+  result->data_deallocator = [](void* memory, size_t) { std::free(memory); };
+  TF_SetStatus(status, TF_OK, "");
+}
+
+// ---- The profiler -----------------------------------------------------------
+
+void DestroyProfiler(TP_Profiler* profiler) {
+  if (Has("profiler_frees_twice")) {
+    std::free(const_cast<char*>(profiler->device_type));
+  }
+}
+void DestroyProfilerFns(TP_ProfilerFns*) {}
+void Start(const TP_Profiler*, TF_Status* status) {
+  TF_SetStatus(status, TF_OK, "");
+}
+void Collect(const TP_Profiler*, uint8_t*, size_t* size, TF_Status* status) {
+  if (!Has("profile_size_unset")) *size = 0;
+  TF_SetStatus(status, TF_OK, "");
+}
+
+}  // namespace
+
+EXPORT void TF_InitKernel() {
+  Register();
+  if (Has("kernel_twice")) Register();
+}
+
+EXPORT void TF_InitProfiler(TF_ProfilerRegistrationParams* params,
+                            TF_Status* status) {
+  params->struct_size = TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE;
+  params->profiler->struct_size = TP_PROFILER_STRUCT_SIZE;
+  params->profiler->device_type =
+      Has("profiler_frees_twice") ? strdup("HAND") : "HAND";
+  params->profiler_fns->struct_size = TP_PROFILER_FNS_STRUCT_SIZE;
+  params->profiler_fns->start = Start;
+  params->profiler_fns->stop = Start;
+  params->profiler_fns->collect_data_xspace = Collect;
+  params->destroy_profiler = DestroyProfiler;
+  params->destroy_profiler_fns = DestroyProfilerFns;
+  TF_SetStatus(status, TF_OK, "");
+}
+
+#ifdef NAMED_AS_IN_THE_RFC
+#define TF_InitGraph TF_InitGraphPlugin
+#endif
+EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params,
+                         TF_Status* status) {
+  params->struct_size = TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE;
+  params->device_type = DeviceType();
+  params->optimizer->struct_size = TP_OPTIMIZER_STRUCT_SIZE;
+  params->optimizer->optimize_func = Optimize;
+  if (Has("setting_off") && std::strcmp(DeviceType(), "HAND") == 0) {
+    params->optimizer_configs->remapping = TF_TriState_Off;
+  }
+  TF_SetStatus(status, TF_OK, "");
+}
+
+#ifdef UNIQUE_SYMBOL
+// A variable that all plug-ins in a process share.
+__attribute__((visibility("default"))) inline int& Shared() {
+  static int variable = 0;
+  return variable;
+}
+EXPORT int UseShared() { return ++Shared(); }
+#endif
+#ifdef EXPORTS_PROTOBUF
+namespace google::protobuf {
+__attribute__((visibility("default"))) void Parse() {}
+}  // namespace google::protobuf
+#endif

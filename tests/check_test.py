@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that tfplug check finds each known fault, by the check named for it and by no
+other, and finds nothing in correct plug-ins.
+
+  check_test.py PROJECT_ROOT [PLUGIN.so]...        (environment: CXX)
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+PLUGINS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
+SOURCE = ROOT / "tests/check"
+sys.path.insert(0, str(ROOT / "packaging/python"))
+import abseil  # noqa: E402
+import check  # noqa: E402
+import check_host  # noqa: E402
+import check_list  # noqa: E402
+
+# Faults of shipped plug-ins, and others like them.
+FAULTS = {
+    "aligned_alloc_misfit": "aligned-alloc",
+    "buffer_shared": "graph-small",
+    "callback_null": "registration",
+    "copy_rounds_down": "copies",
+    "dependency_ignored": "order",
+    "device_fails": "devices",
+    "empty_graph_fails": "graph-empty",
+    "empty_output_unset": "kernel-empty",
+    "event_complete": "events",
+    "fill_swapped": "fills",
+    "foreign_device_aborts": "graph-foreign-device",
+    "handle_unset": "handles",
+    "host_callback_dropped": "host-callback",
+    "huge_overflow": "huge-allocation",
+    "huge_throws": "huge-allocation",
+    "input_unchecked": "kernel-faults",
+    "kernel_twice": "kernels",
+    "kernel_wrong": "kernel-results",
+    "large_graph_hangs": "graph-large",
+    "list_attribute": "kernel-results",
+    "loop_fails": "graph-cyclic",
+    "malformed_crashes": "graph-malformed",
+    "misaligned": "alignment",
+    "name_dangling": "names",
+    "preserved_removed": "graph-small",
+    "profile_size_unset": "profiler",
+    "profiler_frees_twice": "profiler",
+    "properties_leak": "graph-leaks",
+    "reads_environment": "environment",
+    "statistics_invented": "statistics",
+    "struct_size_ignored": "layouts",
+    "struct_size_zero": "struct-sizes",
+    "task_refers_to_stack": "late-reads",
+    "tensor_leak": "kernel-faults",
+    "threads_race": "threads",
+    "timer_in_picoseconds": "timers",
+    "type_with_cpu": "type-name",
+}
+# Faults of the file, each with a macro.
+BUILDS = {
+    "EXPORTS_PROTOBUF": "exports",
+    "NAMED_AS_IN_THE_RFC": "entry-points",
+    "UNIQUE_SYMBOL": "exports",
+}
+
+
+def compile_plugins(directory):
+    """Returns the correct plug-in and those of BUILDS."""
+    compiler = [*os.environ.get("CXX", "c++").split(), "-pthread"]
+
+    def compile_one(job):
+        source, macro = job
+        result = directory / f"{source}_{macro}.o"
+        subprocess.run([*compiler, "-std=c++17", "-O0", "-fPIC", "-fvisibility=hidden",
+                        "-w", f"-I{ROOT}/include", f"-I{abseil.find()}/include",
+                        f"-D{macro}", "-c", SOURCE / source, "-o", result], check=True)
+        return result
+
+    def link(macro, *objects):
+        library = directory / f"{macro}.so"
+        subprocess.run([*compiler, "-shared", *objects, "-o", library,
+                        f"-Wl,--version-script={SOURCE}/exports.map"], check=True)
+        return library
+
+    macros = ["CORRECT", *BUILDS]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        device, *others = pool.map(compile_one, [
+            ("plugin.cc", "CORRECT"), *(("others.cc", macro) for macro in macros)])
+    return [link(macro, device, other) for macro, other in zip(macros, others)]
+
+
+def run(*plugins, fault="", only=(), without=(), seconds=20):
+    """Returns the results by check."""
+    checks = [each for name, each in check_list.CHECKS.items()
+              if (not only or name in only) and name not in ("tensorflow", *without)]
+    checker = check.Checker(plugins, seconds, variables={"TFPLUG_TEST_FAULT": fault})
+    return {each.check.name: each for each in checker.run(checks, follow=not only)}
+
+
+def caught_by(results):
+    return {name: each.findings for name, each in results.items()
+            if each.status in ("failed", "warning")}
+
+
+def command(*arguments, fault="", directory=None):
+    return subprocess.run(
+        # Without site-packages, in which TensorFlow may be.
+        [sys.executable, "-B", "-S", ROOT / "packaging/python/check.py", *arguments],
+        text=True,
+        check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory,
+        env={**os.environ, "TFPLUG_TEST_FAULT": fault})
+
+
+class CheckTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not abseil.find():
+            raise unittest.SkipTest("packaging/python/abseil.py has not been run")
+        cls.directory = tempfile.TemporaryDirectory()
+        directory = pathlib.Path(cls.directory.name)
+        cls.good, *cls.builds = compile_plugins(directory)
+        check_host.build(print)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def test_a_correct_plugin_passes(self):
+        for plugin in [self.good, *PLUGINS]:
+            with self.subTest(plugin=plugin):
+                results = run(plugin)
+                self.assertEqual(caught_by(results), {})
+                for name in ("threads", "kernel-faults", "graph-leaks", "profiler"):
+                    self.assertEqual(results[name].status, "passed", results[name])
+
+    def test_each_fault_is_caught_by_its_check_and_no_other(self):
+        cases = [(self.good, fault, name) for fault, name in FAULTS.items()]
+        cases += [(build, "", name) for build, name in zip(self.builds, BUILDS.values())]
+
+        def run_case(case):
+            plugin, fault, name = case
+            # Random programs take long, and are about a device's functions.
+            is_device = not re.match("exports|entry|kernel|graph|profiler", name)
+            return run(plugin, fault=fault, seconds=2 if "hangs" in fault else 20,
+                       without=() if is_device else ("random-programs", "threads"))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for case, results in zip(cases, pool.map(run_case, cases)):
+                with self.subTest(case=case):
+                    caught = caught_by(results)
+                    self.assertEqual(set(caught), {case[2]}, caught)
+
+    def test_several_plugins(self):
+        copy, other = (pathlib.Path(self.directory.name, name)
+                       for name in ("copy.so", "other.so"))
+        for path in (copy, other):
+            path.write_bytes(self.good.read_bytes())
+        for plugin, fault, text in (
+                (copy, "", "both register the device type HAND"),
+                (other, "setting_off", "want different settings"), (other, "", "")):
+            with self.subTest(plugin=plugin, fault=fault):
+                found = run(self.good, plugin, fault=fault, only=["together"])["together"]
+                self.assertEqual(found.status, "failed" if text else "passed", found)
+                self.assertIn(text, str(found.findings))
+
+    def test_releases(self):
+        found = run(self.good, only=["releases"])["releases"]
+        lines = [text for _, text in found.findings]
+        self.assertIn("2.21.0: loads", lines)
+        self.assertTrue(any(line.startswith("2.15.1: does not load: TF_") and
+                            "cannot be seen" in line for line in lines), lines)
+
+    def test_the_list_is_what_the_program_has(self):
+        source = (ROOT / "packaging/check_host/main.cc").read_text()
+        for name in check_list.CHECKS:
+            if name not in check_list.ON_FILES and name not in ("together", "tensorflow"):
+                self.assertIn(f'{{"{name}", Check', source)
+        self.assertIn("late-reads", command("--list").stdout)
+
+    def test_reports(self):
+        page = pathlib.Path(self.directory.name, "report.html")
+        some = ["--only", "entry-points", "--only", "huge-allocation", self.good]
+        done = command("--html", page, *some, fault="huge_throws")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(" failed  huge-allocation", done.stdout)
+        self.assertIn("crashes with SIGABRT in allocate(4611686018427387904 bytes)",
+                      done.stdout)
+        self.assertIn("-> Set opaque to null", done.stdout)
+        self.assertIn("&#x27;std::bad_alloc&#x27;", page.read_text())
+        done = command("--json", *some)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([each["status"] for each in json.loads(done.stdout)["checks"]],
+                         ["passed", "passed"])
+
+    def test_the_guide(self):
+        directory = pathlib.Path(self.directory.name, "guide")
+        directory.mkdir()
+        for name in ("libplugin.so", "libother.so"):
+            (directory / name).write_bytes(self.good.read_bytes())
+        text = (ROOT / "docs/guide/check.md").read_text()
+        examples = re.findall(r"^    tfplug check (.*)$", text, re.MULTILINE)
+        self.assertGreater(len(examples), 5)
+        for example in examples:
+            with self.subTest(example=example):
+                done = command(*example.split(), directory=directory)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertTrue((directory / "report.html").is_file())
+
+    def test_wrong_arguments(self):
+        for arguments in (["--only", "nothing", self.good], ["/nowhere.so"], []):
+            done = command(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("tfplug check: ", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
