@@ -27,6 +27,7 @@ import check_list  # noqa: E402
 # Faults of shipped plug-ins, and others like them.
 FAULTS = {
     "aligned_alloc_misfit": "aligned-alloc",
+    "attribute_unknown": "kernel-ops",
     "buffer_shared": "graph-small",
     "callback_null": "registration",
     "copy_rounds_down": "copies",
@@ -39,6 +40,7 @@ FAULTS = {
     "foreign_device_aborts": "graph-foreign-device",
     "handle_unset": "handles",
     "host_callback_dropped": "host-callback",
+    "host_memory_unknown": "kernel-ops",
     "huge_overflow": "huge-allocation",
     "huge_throws": "huge-allocation",
     "input_unchecked": "kernel-faults",

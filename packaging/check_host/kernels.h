@@ -66,6 +66,23 @@ inline void CheckKernels(Plugin& plugin) {
                                         "memory)"));
 }
 
+// Writes each kernel's op, device type, arguments in host memory and constrained
+// attributes, for check_kernels.py.
+inline void CheckKernelOps(Plugin& plugin) {
+  if (!plugin.InitKernels()) return;
+  for (const auto& kernel : KernelRegistry::Get().kernels()) {
+    std::string line = kernel->op + ";" + kernel->device_type + ";";
+    for (const std::string& argument : kernel->host_memory) {
+      line += " " + argument;
+    }
+    line += ";";
+    for (const auto& [attr, types] : kernel->type_constraints) {
+      line += " " + attr;
+    }
+    plugin.report().Data(line);
+  }
+}
+
 // An op with float arguments of one shape, and its value at `x`, `y`.
 struct SimpleOp {
   const char* name;

@@ -59,6 +59,7 @@ constexpr struct {
     {"random-programs", CheckRandomPrograms},
     {"threads", CheckThreads},
     {"kernels", CheckKernels},
+    {"kernel-ops", CheckKernelOps},
     {"kernel-results", CheckKernelResults},
     {"kernel-empty", CheckKernelEmpty},
     {"kernel-faults", CheckKernelFaults},

@@ -25,6 +25,8 @@ class Report {
   void Warning(const std::string& text) { Write("warning", text); }
   // A fact about a sound plug-in.
   void Note(const std::string& text) { Write("note", text); }
+  // What check.py judges.
+  void Data(const std::string& text) { Write("data", text); }
   // The check does not apply to the plug-in.
   void Skip(const std::string& text) { Write("skipped", text); }
   // Names what runs next: a crash is reported with it.

@@ -12,9 +12,11 @@ import pathlib
 import sys
 
 try:
-    from tfplug import check_host, check_list, check_report, check_symbols, doctor
+    from tfplug import (check_host, check_kernels, check_list, check_report,
+                        check_symbols, doctor)
 except ImportError:  # Run from the source tree.
     import check_host
+    import check_kernels
     import check_list
     import check_report
     import check_symbols
@@ -102,6 +104,8 @@ class Checker:
             options += ["--releases", ",".join(check_symbols.loading(self._library))]
         findings = check_host.run([self._program, check.name, *plugins, *options],
                                   self._seconds, self._variables)
+        if check.name == "kernel-ops":
+            return list(check_kernels.check(findings))
         if check.name == "load" and "--lazy" in options:
             findings.append(("note", "C++ symbols of TensorFlow were left unbound: they "
                              "are not here"))

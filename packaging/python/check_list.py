@@ -106,6 +106,9 @@ _ALL = (
     Check("kernels", "Kernels register, each once, for the plug-in's device.",
           "Remove the second registration, or give it another type or priority.",
           _BASIC),
+    Check("kernel-ops", "Kernels name arguments and attributes that their ops have.",
+          "Correct the name in TF_KernelBuilder_HostMemory or "
+          "TF_KernelBuilder_TypeConstraint.", (*_BASIC, "kernels")),
     Check("kernel-results", "Kernels of simple ops compute what the ops do.",
           "Compare the kernel with TensorFlow's for the CPU.",
           (*_STREAM, "kernels", "copies")),

@@ -22,6 +22,7 @@ TFPLUG_DECLARE(TF_SetStatus);
 TFPLUG_DECLARE(TF_GetCode);
 TFPLUG_DECLARE(TF_NewKernelBuilder);
 TFPLUG_DECLARE(TF_KernelBuilder_TypeConstraint);
+TFPLUG_DECLARE(TF_KernelBuilder_HostMemory);
 TFPLUG_DECLARE(TF_RegisterKernelBuilder);
 TFPLUG_DECLARE(TF_OpKernelConstruction_GetAttrSize);
 TFPLUG_DECLARE(TF_OpKernelContext_Failure);

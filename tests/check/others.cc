@@ -74,6 +74,12 @@ void Register() {
       TF_NewKernelBuilder("Relu", Has("type_with_cpu") ? "FASTCPU" : "HAND",
                           CreateRelu, ComputeRelu, DeleteRelu);
   TF_KernelBuilder_TypeConstraint(builder, "T", TF_FLOAT, status);
+  if (Has("attribute_unknown")) {
+    TF_KernelBuilder_TypeConstraint(builder, "Tidx", TF_INT32, status);
+  }
+  if (Has("host_memory_unknown")) {
+    TF_KernelBuilder_HostMemory(builder, "shape");
+  }
   TF_RegisterKernelBuilder("Relu", builder, status);
   TF_DeleteStatus(status);
 }
