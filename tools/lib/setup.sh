@@ -98,6 +98,8 @@ valgrind valgrind test
 protoc protobuf-compiler test
 dot graphviz test
 doctest/doctest.h doctest-dev test
+glslangValidator glslang-tools test
+spirv-val spirv-tools test
 CL/cl.h opencl-c-headers test
 /etc/OpenCL/vendors/pocl.icd pocl-opencl-icd test
 libOpenCL.so.1 ocl-icd-libopencl1 test

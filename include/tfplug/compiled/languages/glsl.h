@@ -70,7 +70,8 @@ $BODY}
 // Returns GLSL for SPIR-V of Vulkan 1.2, whose entry is always `main`. A group
 // is GROUP invocations; Target::is_cpu must be false. The device needs
 // buffer addresses, integers of 8, 16 and 64 bits, and storage of 8 and 16
-// bits.
+// bits; opcodes.def's errors also need correctly rounded divisions, and NaN,
+// infinities and denormal numbers to be preserved.
 //
 // The only argument is a push constant of 8 bytes, the address of a block of
 // memory aligned to 8: KernelArguments::pointers, 8 bytes each, and then
