@@ -18,6 +18,7 @@ import emit_docs  # noqa: E402
 from emit_abi import AbiEmitter  # noqa: E402
 from emit_filled_fields import filled_fields  # noqa: E402
 from emit_errors import errors  # noqa: E402
+from emit_gdb import gdb_script  # noqa: E402
 from emit_kernel_api import kernel_api  # noqa: E402
 from emit_opcodes import opcodes  # noqa: E402
 from emit_ops import OpsEmitter  # noqa: E402
@@ -44,6 +45,7 @@ def generate():
     described = device.merged_with(graph)
     files = AbiEmitter(model, described, parameters).files()
     files["include/tfplug/base/version.h"] = version(ROOT / "meson.build")
+    files["include/tfplug/base/internal/gdb_script.h"] = gdb_script()
     files["tests/abi/filled_fields.h"] = filled_fields(model, described)
     files |= OpsEmitter(HERE / "op_registry.json").files()
     files["docs/reference/device_abi.md"] = emit_docs.field_tables(

@@ -95,6 +95,7 @@ ccache ccache test
 clang++ clang test
 clang-tidy clang-tidy test
 valgrind valgrind test
+gdb gdb test
 protoc protobuf-compiler test
 dot graphviz test
 doctest/doctest.h doctest-dev test

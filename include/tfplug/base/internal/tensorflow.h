@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include "tfplug/abi/functions.h"
+#include "tfplug/base/internal/gdb_script.h"
 #include "tfplug/base/version.h"
 
 #pragma GCC visibility push(hidden)
