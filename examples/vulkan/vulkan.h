@@ -62,7 +62,9 @@ using Location = tfplug::AddressSpace<Buffer*>::Location;
 
 // A timeline semaphore.
 struct Counter {
-  ~Counter() { vk.DestroySemaphore(device, semaphore, nullptr); }
+  ~Counter() {
+    if (device != nullptr) vk.DestroySemaphore(device, semaphore, nullptr);
+  }
   absl::Status Init(VkDevice owner);
   absl::StatusOr<uint64_t> Get() {
     uint64_t value;

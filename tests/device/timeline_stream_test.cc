@@ -405,6 +405,7 @@ TEST_CASE("TimelineStream: a lost device is an error, and nothing hangs") {
   CheckFailed(fake, event, "the device is lost", runs, 2);
 }
 
+#if defined(__cpp_exceptions)
 TEST_CASE("TimelineStream: the error of a host task is the stream's") {
   Fake fake;
   CHECK(fake.a.RunOnHost(tfplug::HostTask(
@@ -415,6 +416,7 @@ TEST_CASE("TimelineStream: the error of a host task is the stream's") {
   CHECK(fake.a.BlockHostUntilDone().message() == "C++ exception: from a task");
   CHECK(fake.a.GetStatus().message() == "C++ exception: from a task");
 }
+#endif
 
 }  // namespace
 }  // namespace timeline_stream_test

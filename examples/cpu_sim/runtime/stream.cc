@@ -221,11 +221,12 @@ absl::Status Stream::WaitFor(Stream& other) {
 absl::Status Stream::Start(Timer& timer) {
   absl::Status status = CheckFault("start_timer");
   if (!status.ok()) return status;
-  // The work that is measured follows, and wakes the stream's thread.
+  // The work that is measured follows, and wakes the stream's thread, which
+  // takes the time just before it.
   Enqueue(Returning([points = timer.SetStart()] {
             points->start = NowNanoseconds();
           }),
-          Skip::kNever, Place::kAnywhere, /*wake=*/false);
+          Skip::kNever, Place::kDevice, /*wake=*/false);
   return absl::OkStatus();
 }
 

@@ -164,7 +164,7 @@ class Stream {
   bool closed_ = false;
   // Whether a thread is running tasks. Only that thread writes status_ and
   // num_short_, and it may read them without the lock.
-  bool is_running_ = false;
+  bool is_running_ = true;  // until the thread asks for its first work
   absl::Status status_;
   int num_short_ = 0;  // kernels that were short, less those that were not
 

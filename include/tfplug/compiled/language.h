@@ -12,8 +12,8 @@ namespace tfplug {
 // another one.
 //
 // Kernels are written in what C-like languages have in common: statements,
-// arithmetic of operands of one type, conversions T(x), comparisons as
-// conditions only, and these terms, which the prelude defines. Each may be a
+// arithmetic of operands of one type, conversions T(x), comparisons, as
+// conditions or converted, and these terms, which the prelude defines. Each may be a
 // macro.
 //
 //   i8 ... i64, u8 ... u64, f32, f64   types; T(x) converts x to T

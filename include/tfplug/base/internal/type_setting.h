@@ -14,7 +14,7 @@
 
 // The environment variable TFPLUG_DEVICE_TYPE=SIM=GPU registers a device of the
 // type SIM as the type GPU, so that code and tests written for GPUs run on it
-// unchanged (docs/guide/testing.md).
+// unchanged (docs/guide/differs_from_gpu.md).
 namespace tfplug::internal {
 
 // The old and the new type; both empty if the variable is not set.
