@@ -104,7 +104,8 @@ Stream::~Stream() {
   if (IsForkedChild()) {  // the thread exists only in the parent
     thread_.detach();
     (void)enqueued_.release();
-    new std::vector<Task>(std::move(queue_));  // leaked, with its moments
+    // Leaked, with its moments.
+    new (std::nothrow) std::vector<Task>(std::move(queue_));
     return;
   }
   {
