@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 
 // Writes what a check finds as lines of JSON, which check.py reads. Each line is
-// written at once, so that those before a crash arrive.
+// written at once, so that a crash loses none.
 namespace tfplug::check {
 
 class Report {
@@ -25,7 +25,7 @@ class Report {
   void Warning(const std::string& text) { Write("warning", text); }
   // A fact about a sound plug-in.
   void Note(const std::string& text) { Write("note", text); }
-  // What check.py judges.
+  // Passes data on to check.py, which judges it.
   void Data(const std::string& text) { Write("data", text); }
   // The check does not apply to the plug-in.
   void Skip(const std::string& text) { Write("skipped", text); }

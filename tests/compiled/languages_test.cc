@@ -156,7 +156,10 @@ std::vector<std::string> Sources(const Case& one, bool is_cpu, size_t step) {
 TEST_CASE("each language's compilers accept generated sources") {
   setenv("TFPLUG_CACHE_DIR", "", 1);
   const char* const kept = std::getenv("LANGUAGE_SOURCES");
-  std::string folder = kept != nullptr ? kept : "/tmp/languages_XXXXXX";
+  std::string folder =
+      kept != nullptr
+          ? kept
+          : std::filesystem::temp_directory_path() / "languages_XXXXXX";
   if (kept == nullptr) REQUIRE(mkdtemp(&folder[0]) != nullptr);
   for (const Case& one : Cases()) {
     std::vector<std::string> paths;

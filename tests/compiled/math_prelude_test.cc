@@ -126,8 +126,8 @@ double Error(T got, long double want) {
   return static_cast<double>(fabsl(static_cast<long double>(got) - want) / ulp);
 }
 
-// Returns numbers of all sizes, more of those that are no extremes, and all
-// neighbourhoods of simple numbers.
+// Returns numbers of all sizes, fewer of the extremes, and all neighbourhoods of
+// simple numbers.
 template <class T>
 std::vector<T> Numbers(size_t count, std::mt19937_64& random) {
   std::vector<T> all = {0, T(-0.0), std::numeric_limits<T>::infinity(),

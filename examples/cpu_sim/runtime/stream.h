@@ -97,8 +97,8 @@ class Stream {
 
   using Work = absl::AnyInvocable<absl::Status()>;
   enum class Skip { kNever, kAfterError };
-  // Where a task may run: on the device's thread, or on the one that enqueues
-  // it, always or after many short kernels.
+  // Says whether a task runs on the device's thread, or also on the one that
+  // enqueues it, always or after many short kernels.
   enum class Place { kDevice, kAnywhere, kAsKernels };
   struct Task {
     Work work;

@@ -67,7 +67,7 @@ struct Language {
   std::string functions = "*";
   // The name of function $F for numbers of 32 and of 64 bits.
   std::string f32_function = "$F", f64_function = "$F";
-  // What a literal of 64 bits ends with.
+  // The end of a literal of 64 bits.
   std::string f64_suffix;
 
   // Whether a device's memory is passed as handles of buffers, with an offset

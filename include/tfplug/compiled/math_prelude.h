@@ -20,7 +20,7 @@
 
 namespace tfplug::compiled_internal {
 
-// What the words of math_functions.h mean for 32 and 64 bits.
+// Gives the meaning of a word of math_functions.h for 32 and 64 bits.
 struct MathWord {
   const char *word, *narrow, *wide;
 };

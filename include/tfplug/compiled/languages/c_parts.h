@@ -7,6 +7,14 @@
 // Parts of preludes for languages that are like C.
 namespace tfplug {
 
+// The types of C, on processors whose `int` and `float` have 32 bits.
+inline constexpr char kTypes[] = R"code(
+typedef signed char i8; typedef short i16; typedef int i32;
+typedef long long i64; typedef unsigned char u8; typedef unsigned short u16;
+typedef unsigned u32; typedef unsigned long long u64;
+typedef float f32; typedef double f64;
+)code";
+
 // The end of a prelude in C or C++: where it has not defined SYNC, the items of
 // a group run one after the other. Each phase is a loop, which the compiler
 // vectorizes, and a barrier is nothing.

@@ -14,10 +14,6 @@ namespace compiled_internal {
 // CUDA C++ and HIP, or, without their compilers, a loop over the items in each
 // phase.
 inline constexpr char kCudaPrelude[] = R"code(
-typedef signed char i8; typedef short i16; typedef int i32;
-typedef long long i64; typedef unsigned char u8; typedef unsigned short u16;
-typedef unsigned u32; typedef unsigned long long u64;
-typedef float f32; typedef double f64;
 #if defined(__CUDACC__) || defined(__HIP__)
 #define FN __device__ static inline
 #define f32_of_bits(x) __uint_as_float(x)
@@ -80,8 +76,8 @@ $BODY}
 
 inline Language* MakeCuda(bool runs_groups) {
   auto* made = new Language;
-  made->prelude =
-      absl::StrCat(kCudaPrelude + 1, kGnuVectors + 1, kItemLoops + 1);
+  made->prelude = absl::StrCat(kTypes + 1, kCudaPrelude + 1, kGnuVectors + 1,
+                               kItemLoops + 1);
   made->kernel = kCudaKernel + 1;
   made->pointer = "POINTER($K) ";
   made->operand = "$T* $X = ($T*)(p$K);\n";
@@ -93,8 +89,8 @@ inline Language* MakeCuda(bool runs_groups) {
 
 }  // namespace compiled_internal
 
-// Returns CUDA C++, which is also HIP: `extern "C" __global__ void entry(char* p0, ..., Parameters
-// p)`. The same source is Cpp() if neither __CUDACC__ nor
+// Returns CUDA C++, which is also HIP: `extern "C" __global__ void entry(char*
+// p0, ..., Parameters p)`. The same source is Cpp() if neither __CUDACC__ nor
 // __HIP__ is defined.
 inline const Language& Cuda() {
   static const Language* const language = compiled_internal::MakeCuda(false);

@@ -12,10 +12,6 @@ namespace tfplug {
 namespace compiled_internal {
 
 inline constexpr char kPlainCPrelude[] = R"code(
-typedef signed char i8; typedef short i16; typedef int i32;
-typedef long long i64; typedef unsigned char u8; typedef unsigned short u16;
-typedef unsigned u32; typedef unsigned long long u64;
-typedef float f32; typedef double f64;
 #define FN static inline
 #define UNROLL
 FN f32 f32_of_bits(u32 x) { union { u32 n; f32 r; } y; y.n = x; return y.r; }
@@ -56,9 +52,9 @@ $BODY}
 inline const Language& PlainC() {
   static const Language* const language = [] {
     auto* made = new Language;
-    made->prelude =
-        absl::StrCat(compiled_internal::kPlainCPrelude + 1, kConversions + 1,
-                     compiled_internal::kPlainCVectors + 1, kItemLoops + 1);
+    made->prelude = absl::StrCat(
+        kTypes + 1, compiled_internal::kPlainCPrelude + 1, kConversions + 1,
+        compiled_internal::kPlainCVectors + 1, kItemLoops + 1);
     made->kernel = compiled_internal::kPlainCKernel + 1;
     made->pointer = "char* const p$K = *(char**)arguments[$K];\n";
     made->operand = "$T* $X = ($T*)(p$K);\n";
