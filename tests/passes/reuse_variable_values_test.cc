@@ -153,6 +153,18 @@ TEST_CASE("reads of what another node may have written are left alone") {
       out = Neg(read))"));
 }
 
+TEST_CASE("a read that the function returns is left alone") {
+  CHECK(IsLeftAlone(R"(
+      a = AssignVariableOp(v, x)
+      read = ReadVariableOp(v, ^a)
+      out = _Retval(read))"));
+  CHECK(IsLeftAlone(R"(
+      a = AssignVariableOp(v, x)
+      read = ReadVariableOp(v, ^a)
+      twice = Neg(read)
+      out = _Retval(twice))"));
+}
+
 TEST_CASE("branches, other devices and preserved nodes are left alone") {
   CHECK(IsLeftAlone(R"(
       a = AssignVariableOp(v, x)

@@ -84,7 +84,8 @@ class ReuseVariableValues : public GraphPass {
     std::set<Node> direct;  // that have it as a data input
     std::set<Node> ends;    // the first ones that must run after the assignment
 
-    // Returns false if there are too many, or some are in branches or loops.
+    // Returns false if there are too many, if some are in branches or loops, or
+    // if the function returns one: inlining drops the control inputs of _Retval.
     bool Find(Node read, const passes_internal::FusableNodes& fusable,
               const passes_internal::Conditional& conditional) {
       constexpr size_t kMaxNodes = 256;
@@ -94,7 +95,9 @@ class ReuseVariableValues : public GraphPass {
         const Node node = pending.back();
         pending.pop_back();
         for (const Use& use : node.uses()) {
-          if (conditional.Contains(use.node)) return false;
+          if (conditional.Contains(use.node) || use.node.op() == "_Retval") {
+            return false;
+          }
           if (!use.is_control() && node == read) direct.insert(use.node);
           if (use.is_control() || !fusable.Has(use.node)) {
             ends.insert(use.node);
