@@ -17,6 +17,7 @@
 * docs/guide/debugging.md lists the environment variables that headers read.
 * The project's pages name paths that exist, from the root, include/ or include/tfplug/;
   docs/architecture.md and the decisions also name functions that exist.
+* docs/reference/rfcs.md names tests that exist.
 * docs/architecture.md lists the records of docs/decisions by number and title. Each
   record has a status with a date, and the parts that docs/decisions/index.md describes.
 * examples/opencl and examples/vulkan have at most as many lines of code as MOST_LINES
@@ -194,6 +195,20 @@ def check_names(root, page):
     return wrong
 
 
+def check_tests(root, page):
+    """Checks that each `file` followed by "cases" in `page` has these cases."""
+    wrong, count = [], 0
+    for file, cases in re.findall(r'`(tests/[^`]+)`((?:[\s,]*"[^"]+")+)',
+                                  (root / page).read_text()):
+        path = root / file
+        source = path.read_text() if path.exists() else ""
+        for case in re.findall(r'"([^"]+)"', cases):
+            count += 1
+            if case not in source:
+                wrong.append(f"{page}: {file} has no {case!r}")
+    return wrong if count else [f"{page} names no test"]
+
+
 def check_decisions(root, page):
     """Checks the form of each decision, and the list of decisions in `page`."""
     listed = re.findall(r"^(\d+)\. \[(.+)\]\((decisions/.+)\)$", page, re.M)
@@ -287,6 +302,7 @@ def main():
         if (path.endswith(".md") and (root / path).exists() and
                 ("/" not in path or path.startswith("docs/"))):
             wrong += check_paths(root, path)
+    wrong += check_tests(root, "docs/reference/rfcs.md")
     wrong += check_visibility(root)
     wrong += check_lines(root)
     wrong += check_version(root)

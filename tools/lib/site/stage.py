@@ -34,7 +34,7 @@ NAVIGATION = {
                "guide/protobuf"],
     "Reference": ["api/index", "reference/errors", "reference/opcodes", "reference/ops",
                   "reference/gpu_ops", "reference/capi", "reference/device_abi",
-                  "reference/graph_abi", "reference/kernel_api"],
+                  "reference/graph_abi", "reference/kernel_api", "reference/rfcs"],
     "Measured": ["measured/*"],
     "Project": ["architecture", "contributing", "changelog"],
     "Decisions": ["decisions/index", "decisions/0*"],
