@@ -195,22 +195,41 @@ def test_the_loops_of_a_ctc_loss_become_part_of_the_graph():
 
 
 def work_on_lists():
-    """Returns the errors of eager ops on lists, which no pass can rewrite."""
+    """Returns the errors of eager ops on lists, which no pass can rewrite, where Python's
+    functions are bypassed; and the results of these functions."""
     import tensorflow as tf
+    from tensorflow.python.eager import context, execute
+    from tensorflow.python.ops import list_ops
     tf.config.set_soft_device_placement(False)
+    variant, boolean = tf.variant.as_datatype_enum, tf.bool.as_datatype_enum
     with tf.device("/device:SIM:0"):
-        x = tf.raw_ops.TensorListFromTensor(
-            tensor=tf.ones([2, 3]), element_shape=tf.constant([3]))
+        values = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        x = list_ops.tensor_list_from_tensor(values, element_shape=[2])
+        masks = tf.constant([True, False])
         words = []
-        for act in (lambda: tf.raw_ops.AddN(inputs=[x, x]),
-                    lambda: tf.raw_ops.ZerosLike(x=x),
-                    lambda: tf.raw_ops.TensorListFromTensor(
-                        tensor=tf.constant([True]), element_shape=tf.constant(0, shape=[0]))):
+        for op, inputs, attrs in (
+                (b"AddN", [x, x], ("N", 2, "T", variant)),
+                (b"ZerosLike", [x], ("T", variant)),
+                (b"TensorListFromTensor", [masks, tf.constant(0, shape=[0])],
+                 ("element_dtype", boolean, "shape_type", tf.int32.as_datatype_enum))):
             try:
-                act()
+                execute.execute(op, 1, inputs, attrs, context.context())
             except tf.errors.UnimplementedError as error:
                 words.append(str(error))
-        return words
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            x = list_ops.tensor_list_from_tensor(values, element_shape=[2])
+            stack = list_ops.tensor_list_stack(x, tf.float32, num_elements=2)
+            y = tf.reduce_sum(stack * stack) + tf.reduce_sum(
+                list_ops.tensor_list_get_item(x, 0, tf.float32, [2]))
+        results = [
+            list_ops.tensor_list_stack(tf.raw_ops.AddN(inputs=[x, x]), tf.float32),
+            list_ops.tensor_list_stack(tf.zeros_like(x), tf.float32),
+            tape.gradient(y, values)]
+        bools = list_ops.tensor_list_from_tensor(masks, element_shape=[])
+        bools = list_ops.tensor_list_set_item(bools, 1, tf.constant(True))
+        results.append(list_ops.tensor_list_stack(bools, tf.bool))
+        return words, [result.numpy().tolist() for result in results]
 
 
 def change_slices():
@@ -233,14 +252,16 @@ def run_rejected(name):
     return {"lists": work_on_lists, "slices": change_slices}[name]()
 
 
-def test_eager_errors_name_the_workaround():
+def test_eager_lists_and_slices():
     lists, slices = harness.run_each(
         run_rejected, [["lists"], ["slices"]], env={"TFPLUG_PYTHON_UPDATES": "0"})
     assert lists.ok and slices.ok, f"{lists}\n{slices}"
     # Releases up to 2.18 export the functions, so only lists of bool are rejected.
     exports_functions = slices.value == "changed"
     hints = ["cast to"] if exports_functions else ["unroll=True", "unroll=True", "cast to"]
-    assert len(lists.value) == len(hints), lists
-    for words, hint in zip(lists.value, hints):
+    found, results = lists.value
+    assert len(found) == len(hints), lists
+    for words, hint in zip(found, hints):
         assert hint in words, words
+    assert results == [[[2, 4], [6, 8]], [[0, 0], [0, 0]], [[3, 5], [6, 8]], [True, True]]
     assert exports_functions or slices.value == [[1.0], [1.0]], slices

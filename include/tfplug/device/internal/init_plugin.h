@@ -7,6 +7,7 @@
 
 #include "tfplug/base/internal/python_converter.h"
 #include "tfplug/base/internal/python_devices.h"
+#include "tfplug/base/internal/python_lists.h"
 #include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/python_loops.h"
 #include "tfplug/base/internal/python_optionals.h"
@@ -117,6 +118,10 @@ struct PlatformRegistration {
                          [] { return internal::ReadTypeSetting().status(); });
     internal::GuardOrLog("SE_InitPlugin", [] {
       return internal::AdaptPythonToDevices(
+          PlatformNames<PlatformT>::RegisteredType());
+    });
+    internal::GuardOrLog("SE_InitPlugin", [] {
+      return internal::ComputeListsOnHost(
           PlatformNames<PlatformT>::RegisteredType());
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
