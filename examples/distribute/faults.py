@@ -1,113 +1,255 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills or freezes a worker in seeded rounds, and checks that the others end with an
-error in time and that all together, started again, lose nothing.
+"""Trains through seeded faults, and checks that each is reported by all other workers in
+time, and that in the end nothing is lost.
 
-  python faults.py --rounds 6 --seed 1 --type SIM
+  python faults.py --rounds 20 --seed 1 --type SIM
 
-Each round trains with two workers; after a random step, a worker is killed or frozen.
-Both are then started again and must end with the losses and weights of an undisturbed
-training. Prints a table; the exit status is 1 if a round fails.
+Each worker is a host of its own: train.py --hosts, which starts its worker again. As
+root, each host is a network namespace, and the network can fail, too. Every few steps a
+host has a fault:
+
+  killed     its processes end, and are started after the others have reported
+  restarted  its worker ends, and is started again at once
+  frozen     its worker stops, and goes on after the others have reported
+  slow       its worker has the processor for a quarter of six seconds: no error
+  device     an operation of its device fails (cpu_sim, cuda_like)
+  partition  all packets from and to it are lost (in namespaces)
+  version    it comes back with another build of the plug-in, which all refuse
+
+Prints a table; the exit status is 1 if a fault is not reported within --limit, or if a
+loss or the weights differ from those of an undisturbed training.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
+import struct
 import sys
-import threading
 import time
 
-import train
+import hosts
+import network
 
-WORKERS, STEPS, SAVE_EVERY = 2, 24, 4
-FAULTS = {"killed": signal.SIGKILL, "frozen": signal.SIGSTOP}
-
-
-class Round:
-    """One training with a fault: a worker receives a signal after a step."""
-
-    def __init__(self, arguments, out, fault, victim, step, device_type):
-        self.fault, self.victim, self.step = fault, victim, step
-        self._out, self._arguments, self._type = out, arguments, device_type
-        self._struck, self.messages = None, {}
-        self._ready = threading.Event()
-
-    def _on_line(self, index, line):
-        found = re.match(r"step (\d+)/", line)
-        if index == self.victim and found and int(found[1]) == self.step:
-            self._ready.wait()
-            os.kill(self._workers[self.victim].process.pid, FAULTS[self.fault])
-            self._struck = time.monotonic()
-        elif "cannot go on" in line or "No progress" in line:
-            self.messages[index] = line.strip()
-
-    def run(self, limit):
-        """Returns the seconds until the last other worker ended, and their statuses."""
-        self._workers = train.start(WORKERS, 1, self._type, self._arguments +
-                                    ["--out", str(self._out)], self._on_line)
-        self._ready.set()
-        others = [each for each in self._workers if each.index != self.victim]
-        while self._struck is None and any(w.process.poll() is None for w in others):
-            time.sleep(0.05)
-        if self._struck is None:
-            sys.exit("the workers ended before the fault")
-        for worker in others:
-            try:
-                worker.process.wait(self._struck + limit - time.monotonic())
-            except train.subprocess.TimeoutExpired:
-                worker.process.kill()
-        seconds = time.monotonic() - self._struck
-        self._workers[self.victim].process.kill()  # also a frozen one
-        return seconds, [worker.finish() for worker in others]
+STEPS_PER_ROUND, SAVE_EVERY = 16, 4
+PAUSE = 0.2  # seconds after each step, so that a round does not miss its steps
+LIBRARY = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"  # TensorFlow loads this plug-in
+COLUMNS = ("fault", "worker", "after step", "all others reported after", "with",
+           "went on after step", "seconds until all trained again", "losses")
 
 
-def finish(arguments, out, device_type):
-    """Trains to the end. Returns the chief's result."""
-    workers = train.start(WORKERS, 1, device_type, arguments + ["--out", str(out)])
-    if any(train.run_once(workers, 30)):
-        sys.exit("a training without a fault failed")
-    return json.loads((out / "worker-0.json").read_text())
+class Training:
+    """A training of a cluster with faults."""
+
+    def __init__(self, cluster, options):
+        self._cluster, self._options = cluster, options
+        self.faults = {"killed": self._kill, "restarted": self._restart,
+                       "frozen": self._freeze, "slow": self._slow}
+        if options.type in ("SIM", "CUDA_LIKE"):
+            self.faults["device"] = self._fail_device
+        if cluster.net:
+            self.faults["partition"] = self._cut
+        if os.environ.get(LIBRARY):
+            self.faults["version"] = self._change_version
+
+    # Each of these causes a fault of a host and waits until it is reported; returns
+    # whether it was in time.
+
+    def _kill(self, victim, others):
+        victim.kill()
+        good = self._reported(others)
+        victim.start()
+        return good
+
+    def _restart(self, victim, others):
+        victim.signal_worker(signal.SIGKILL)
+        return self._reported(others)
+
+    def _freeze(self, victim, others):
+        victim.signal_worker(signal.SIGSTOP)
+        good = self._reported(others)
+        victim.signal_worker(signal.SIGCONT)
+        return good
+
+    def _slow(self, victim, others):
+        for _ in range(8):
+            victim.signal_worker(signal.SIGSTOP)
+            time.sleep(0.6)
+            victim.signal_worker(signal.SIGCONT)
+            time.sleep(0.2)
+        return not any(host.reported(self._struck) for host in [victim, *others])
+
+    def _fail_device(self, victim, others):
+        # FaultControl in examples/cpu_sim/runtime/fault.h; "armed" is written last.
+        hook = b"launch" if self._options.type == "SIM" else b"cuLaunchKernel"
+        with open(fault_file(self._options.out, victim.index), "r+b", 0) as file:
+            file.seek(4)
+            file.write(struct.pack("III48s", 0, 0, 1, hook))
+            file.seek(0)
+            file.write(struct.pack("I", 1))
+        return self._reported([victim, *others])
+
+    def _cut(self, victim, others):
+        self._cluster.net.cut(victim.index)
+        good = self._reported([victim, *others])
+        self._cluster.net.heal(victim.index)
+        return good
+
+    def _change_version(self, victim, others):
+        other = self._options.out / "other" / pathlib.Path(os.environ[LIBRARY]).name
+        other.parent.mkdir(exist_ok=True)
+        # A byte at the end changes the file and not what it does.
+        other.write_bytes(pathlib.Path(os.environ[LIBRARY]).read_bytes() + b"\0")
+        victim.kill()
+        victim.start(**{LIBRARY: str(other)})
+        self._struck = time.monotonic()
+        good = self._cluster.wait(lambda host: host.ended(), self._options.limit)
+        for host in [victim, *others]:
+            good = good and "plug-ins differ" in host.reports[-1][1]
+            host.kill()
+            host.start()
+        return good
+
+    def _reported(self, hosts_):
+        return self._cluster.wait(
+            lambda host: host not in hosts_ or host.reported(self._struck),
+            self._options.limit)
+
+    def round(self, fault, victim, steps, expected):
+        """Causes a fault `steps` steps later. Returns a row of the table, and whether all
+        is as it should be."""
+        cluster = self._cluster
+        step = max(host.step for host in cluster.hosts) + steps
+        if not cluster.wait(lambda host: host.step >= step or host.ended(), 300):
+            return [fault, victim, step, "NOT REACHED", "", "", "", ""], False
+        victim = cluster.hosts[victim]
+        others = [host for host in cluster.hosts if host is not victim]
+        at = victim.step
+        for host in cluster.hosts:
+            host.resumed.clear()
+        self._struck = time.monotonic()
+        good = self.faults[fault](victim, others)
+        # The last report of each, as a worker may fail again while it is started.
+        reports = [[each for each in host.reports if each[0] > self._struck]
+                   for host in others]
+        seconds = max((each[0][0] for each in reports if each), default=0) - self._struck
+        texts = {shorten((each[-1] if fault == "version" else each[0])[1])
+                 for each in reports if each}
+        for host in cluster.hosts if fault != "slow" else []:
+            host.step = 0
+        again = cluster.wait(lambda host: host.step > at - SAVE_EVERY, 300)
+        good = good and again
+        lost = [number for host in cluster.hosts for number, found in host.losses.items()
+                if found != {expected[number]}]
+        first = {host.resumed[-1] for host in cluster.hosts if host.resumed}
+        row = [fault, victim.index, at,
+               "no error" if fault == "slow" and good else
+               f"{seconds:.1f} s" if good else "NOT REPORTED",
+               "; ".join(sorted(texts)), ", ".join(map(str, first)),
+               f"{time.monotonic() - self._struck:.0f}" if again else "NEVER",
+               f"DIFFER: {lost}" if lost else "equal"]
+        return row, good and not lost
+
+
+def shorten(text):
+    """Returns the beginning of an error without what differs from run to run."""
+    return text.split(": ", 1)[-1].replace("|", "/")[:150]
+
+
+def fault_file(out, index):
+    return out / f"fault-{index}"
+
+
+def undisturbed(options, arguments):
+    """Trains without faults. Returns the chief's result and the printed losses."""
+    out = options.out / "undisturbed"
+    with hosts.Cluster(options.workers, [*arguments, "--out", str(out)],
+                       lambda i: {"TFPLUG_VISIBLE_DEVICES": str(i)}) as cluster:
+        if not cluster.wait(lambda host: host.ended(), 600):
+            sys.exit("the undisturbed training does not end")
+    result = json.loads((out / "worker-0.json").read_text())
+    return result, {step: f"{loss:.6g}" for step, loss in enumerate(result["losses"], 1)}
+
+
+def disturbed(options, arguments, expected, losses):
+    """Trains with faults. Returns the table's rows and whether nothing failed."""
+    out = options.out / "disturbed"
+
+    def env(i):
+        fault_file(options.out, i).write_bytes(bytes(64))
+        path = str(fault_file(options.out, i))
+        return {"TFPLUG_VISIBLE_DEVICES": str(i), "CPU_SIM_FAULT_FILE": path,
+                "CUDA_LIKE_FAULT_FILE": path}
+
+    with contextlib.ExitStack() as stack:
+        net = None
+        if os.geteuid() == 0 and not options.loopback:
+            net = stack.enter_context(contextlib.closing(
+                network.Network(options.workers, *network.parse("1gbit,200us"))))
+        cluster = stack.enter_context(hosts.Cluster(
+            options.workers, [*arguments, "--out", str(out), "--pause", str(PAUSE)], env,
+            net))
+        training = Training(cluster, options)
+        chosen, rows, good = random.Random(options.seed), [], True
+        for fault in sequence(options.only or list(training.faults), options.rounds,
+                              chosen):
+            row, fine = training.round(fault, chosen.randrange(options.workers),
+                                       chosen.randrange(1, SAVE_EVERY + 2), losses)
+            print("|", *row, "good" if fine else "BAD", flush=True)
+            rows.append(row)
+            good = good and fine
+            if "NEVER" in row or "NOT REACHED" in row:
+                break
+        good = cluster.wait(lambda host: host.ended(), 300) and good
+        good = all(host.process.returncode == 0 for host in cluster.hosts) and good
+    result = json.loads((out / "worker-0.json").read_text())
+    if result["weights"] != expected["weights"]:
+        print("The weights in the end DIFFER.")
+        good = False
+    return rows, good
+
+
+def sequence(faults, rounds, chosen):
+    """Returns the rounds' faults: all equally often, in a random order."""
+    result = [faults[i % len(faults)] for i in range(rounds)]
+    chosen.shuffle(result)
+    return result
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=6)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--only", nargs="+", metavar="FAULT", help="default: all")
     parser.add_argument("--type", help="the devices' type")
     parser.add_argument("--limit", type=float, default=90, metavar="SECONDS",
-                        help="in which the other worker must report the failure")
+                        help="in which all others must report a fault")
+    parser.add_argument("--loopback", action="store_true", help="without namespaces")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/faults"))
     options = parser.parse_args()
-    os.environ.setdefault("CPU_SIM_DEVICES", str(WORKERS))
-    arguments = ["--steps", str(STEPS), "--save-every", str(SAVE_EVERY), "--batch", "16",
-                 "--report", "1", "--timeout", str(options.limit / 2)]
+    os.environ.setdefault("CPU_SIM_DEVICES", str(options.workers))
+    os.environ.setdefault("CUDA_LIKE_DEVICES", str(options.workers))
+    arguments = ["--steps", str(options.rounds * STEPS_PER_ROUND), "--save-every",
+                 str(SAVE_EVERY), "--batch", str(8 * options.workers), "--report", "1",
+                 "--timeout", str(options.limit / 2), "--restarts", "100"]
     if options.type:
         arguments += ["--type", options.type]
+    # Or the hosts would go on.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    options.out = options.out.resolve()
     shutil.rmtree(options.out, ignore_errors=True)
-    expected = finish(arguments, options.out / "undisturbed", options.type)
-    chosen = random.Random(options.seed)
-    rows, failed = [], False
-    for number in range(options.rounds):
-        fault, victim = list(FAULTS)[number % 2], number // 2 % WORKERS
-        step, out = chosen.randrange(2, STEPS - 2), options.out / f"round-{number}"
-        round_ = Round(arguments, out, fault, victim, step, options.type)
-        seconds, statuses = round_.run(options.limit)
-        result = finish(arguments, out, options.type)
-        same = (result["weights"] == expected["weights"] and
-                result["losses"] == expected["losses"][result["first"]:])
-        in_time = statuses == [train.TRY_AGAIN] * (WORKERS - 1)
-        failed = failed or not same or not in_time
-        rows.append(f"| {fault} | {victim} | {step} | {seconds:.1f} s | "
-                    f"{'; '.join(round_.messages.values()) or statuses} | "
-                    f"{result['first']} | {'equal' if same else 'DIFFERENT'} |")
-    print("| fault | worker | after step | the other ended after | its message | resumed "
-          "after step | weights in the end |\n| --- | --- | --- | --- | --- | --- | --- |")
-    print("\n".join(rows))
-    sys.exit(failed)
+    options.out.mkdir(parents=True)
+    rows, good = disturbed(options, arguments, *undisturbed(options, arguments))
+    print("| " + " | ".join(COLUMNS) + " |\n|" + " --- |" * len(COLUMNS))
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
+    sys.exit(not good)
 
 
 if __name__ == "__main__":

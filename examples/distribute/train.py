@@ -3,19 +3,25 @@
 
   python train.py --workers 2                two workers on this machine, a device each
   python train.py --workers 2 --devices 2    ... two devices each
-  python train.py --workers 2 --compare      also trains with one, and draws a picture
+  python train.py --workers 4 --compare      also with one and two; draws a picture
+  python train.py --workers 2 --link 1gbit,1ms
+                                             ... each in a network namespace (as root)
   python train.py --hosts a:7000,b:7000 --index 0 --out /shared/run
                                              worker 0 of 2; start the other on host b
 
 A run goes on from the last checkpoint in --out. If a worker fails, all are started
-again, --restarts times at most. See docs/guide/distribute.md.
+again, --restarts times at most; with --hosts, each starts its own. See
+docs/guide/distribute.md.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +30,7 @@ import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 TRY_AGAIN = 75  # worker.py's exit status if another worker failed
+CAN_BE_REPEATED = (TRY_AGAIN, -signal.SIGKILL, -signal.SIGTERM)
 
 
 def free_ports(count):
@@ -52,22 +59,21 @@ def environment(hosts, index, ordinals, device_type):
 
 
 class Worker:
-    """A process of worker.py whose output is printed with its number. on_line(index,
-    line) is called for each line."""
+    """A process of worker.py whose output is printed with its number. `prefix` is put
+    before its command line."""
 
-    def __init__(self, index, env, arguments, on_line=None):
-        self.index, self._on_line = index, on_line
+    def __init__(self, index, env, arguments, prefix=()):
+        self.index = index
         self.process = subprocess.Popen(
-            [sys.executable, "-B", FOLDER / "worker.py", *arguments], env=env, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+            [*prefix, sys.executable, "-B", FOLDER / "worker.py", *arguments], env=env,
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            errors="replace")
         self._printer = threading.Thread(target=self._print, daemon=True)
         self._printer.start()
 
     def _print(self):
         for line in self.process.stdout:
             print(f"[worker {self.index}] {line}", end="", flush=True)
-            if self._on_line is not None:
-                self._on_line(self.index, line)
 
     def finish(self):
         """Returns the exit status of a process that has ended."""
@@ -92,26 +98,45 @@ def run_once(workers, grace):
     return [worker.finish() for worker in workers]
 
 
-def start(count, devices, device_type, arguments, on_line=None):
-    """Starts workers on this machine, each with its own devices."""
-    hosts = [f"localhost:{port}" for port in free_ports(count)]
-    return [Worker(i, environment(hosts, i, range(i * devices, (i + 1) * devices),
-                                  device_type), arguments, on_line)
+def start(count, devices, device_type, arguments, hosts=None):
+    """Starts workers on this machine, each with its own devices, and in a host of
+    `hosts`, a network.Network, if that is given."""
+    places = ([f"{address}:7000" for address in hosts.addresses] if hosts else
+              [f"localhost:{port}" for port in free_ports(count)])
+    return [Worker(i, environment(places, i, range(i * devices, (i + 1) * devices),
+                                  device_type), arguments,
+                   hosts.command(i) if hosts else ())
             for i in range(count)]
 
 
 def train(options, count, out, rest):
     """Trains with `count` workers on this machine. Returns the workers' results."""
+    if not options.link or count == 1:
+        return train_with(options, count, out, rest, None)
+    import network
+    try:
+        hosts = network.Network(count, *options.link)
+    except RuntimeError as error:
+        sys.exit(f"--link: {error}")
+    with contextlib.closing(hosts):
+        results = train_with(options, count, out, rest, hosts)
+        print("the workers sent", ", ".join(
+            f"{sent / 1e6:.1f}" for sent in hosts.bytes_sent), "MB")
+        return results
+
+
+def train_with(options, count, out, rest, hosts):
+    """Does what train() does in a network, or on loopback."""
     for attempt in range(options.restarts + 1):
         statuses = run_once(start(count, options.devices, options.type,
-                                  ["--out", str(out), *rest]), options.grace)
+                                  ["--out", str(out), *rest], hosts), options.grace)
         if not any(statuses):
             return [json.loads((out / f"worker-{i}.json").read_text())
                     for i in range(count)]
         text = ", ".join(f"worker {i} ended with {status}"
                          for i, status in enumerate(statuses) if status)
         again = attempt < options.restarts and any(
-            status in (TRY_AGAIN, -9, -15) for status in statuses)
+            status in CAN_BE_REPEATED for status in statuses)
         print(text + ("; all are started again" if again else ""), flush=True)
         if not again:
             sys.exit(1)
@@ -121,11 +146,30 @@ def train(options, count, out, rest):
 def train_here(options, rest):
     """Trains as one of several hosts, each of which runs this program."""
     hosts = options.hosts.split(",")
+    for host in hosts:
+        if not re.fullmatch(r".+:\d+", host):
+            sys.exit(f'--hosts has "{host}": write HOST:PORT for each worker')
     if not 0 <= options.index < len(hosts):
         sys.exit(f"--index must be 0 to {len(hosts) - 1}, the place in --hosts")
-    worker = Worker(options.index, environment(hosts, options.index, None, options.type),
-                    ["--out", str(options.out), *rest])
-    sys.exit(run_once([worker], options.grace)[0])
+    for attempt in range(options.restarts + 1):
+        worker = Worker(options.index,
+                        environment(hosts, options.index, None, options.type),
+                        ["--out", str(options.out), *rest])
+        status, = run_once([worker], options.grace)
+        if status not in CAN_BE_REPEATED:
+            break
+        print(f"worker {options.index} ended with {status}" +
+              ("; it is started again" if attempt < options.restarts else ""), flush=True)
+    sys.exit(1 if status < 0 else status)
+
+
+def link(text):
+    """Returns the bits per second and seconds of --link."""
+    import network
+    try:
+        return network.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def main():
@@ -143,6 +187,8 @@ def main():
     parser.add_argument("--grace", type=float, default=90, metavar="SECONDS",
                         help="for other workers to end after the first has failed")
     parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--link", type=link, metavar="RATE,DELAY",
+                        help="bandwidth and latency between workers, such as 1gbit,1ms")
     parser.add_argument("--hosts", help="HOST:PORT,... of all workers")
     parser.add_argument("--index", type=int, default=0, help="this host's in --hosts")
     options, rest = parser.parse_known_args()
@@ -155,8 +201,9 @@ def main():
     # cpu_sim creates as many devices as it is asked for.
     os.environ.setdefault("CPU_SIM_DEVICES", str(options.workers * options.devices))
 
-    counts = [1, options.workers] if options.compare and options.workers > 1 else [
-        options.workers]
+    counts = [options.workers]
+    while options.compare and counts[0] > 1:
+        counts.insert(0, counts[0] // 2)
     results = {}
     for count in counts:
         out = options.out / f"{count}x{options.devices}"

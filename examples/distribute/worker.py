@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of a distributed training. train.py starts it with TF_CONFIG and, in
-TFPLUG_VISIBLE_DEVICES, its devices; all workers run this program.
+TFPLUG_VISIBLE_DEVICES, its devices; all workers run this program. In Slurm, srun does:
 
-The exit status is 0 after the last step, and 75 if another worker failed: start all
+  srun -n 8 python worker.py --cluster slurm --out /shared/run
+
+The exit status is 0 after the last step, and 75 if a worker or device failed: start all
 again, and they continue from the last checkpoint.
 """
 
@@ -10,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -24,6 +27,9 @@ import models  # noqa: E402
 import package  # noqa: E402
 
 TRY_AGAIN = 75  # EX_TEMPFAIL
+# What TensorFlow reports in a worker that has no fault of its own.
+OTHERS_FAULT = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError,
+                tf.errors.CancelledError, tf.errors.AbortedError)
 
 
 def batches(images, labels, batch, first, last, seed):
@@ -108,17 +114,34 @@ def train(options, strategy, is_chief, watchdog):
         times.append(time.monotonic())
         if number % options.report == 0:
             speed = _speed(times[-options.report - 1:], options.batch)
-            print(f"step {number}/{options.steps}  loss {losses[-1]:.4f}  {speed:.0f} "
+            print(f"step {number}/{options.steps}  loss {losses[-1]:.6g}  {speed:.0f} "
                   "images/s", flush=True)
         if number % options.save_every == 0 or number == options.steps:
             checkpoints.save(number)
             meet()  # no worker goes on before the checkpoint is complete
-        if options.pause:
-            time.sleep(options.pause)
+        time.sleep(options.pause)
     digest = float(sum(np.abs(weight).sum() for weight in model.get_weights()))
     # The first steps trace functions.
     return {"first": first, "losses": losses, "weights": digest,
             "speed": _speed(times[min(5, len(times) // 2):], options.batch)}
+
+
+def reason(message):
+    """Returns TensorFlow's message without the places in the program."""
+    lines = [re.sub(r"\{\{.*?\}\} ?|\[Op:.*?\]|Collective ops is aborted by: ", "",
+                    line).strip() for line in message.splitlines()]
+    return " ".join(line for line in lines if line and not line.startswith(
+        ("Graph execution error", "Detected at node", "File ", "[["))
+        and not line.endswith("derived errors ignored."))[:300]
+
+
+def cluster_resolver(name):
+    """Returns what finds the workers; None is TensorFlow's default, TF_CONFIG."""
+    if name == "slurm":
+        # The limits are of GPUs; TFPLUG_VISIBLE_DEVICES divides a node's devices.
+        return tf.distribute.cluster_resolver.SlurmClusterResolver(
+            port_base=7000, gpus_per_node=64, gpus_per_task=1, auto_set_gpu=False)
+    return None
 
 
 def _speed(times, batch):
@@ -138,29 +161,37 @@ def main():
     parser.add_argument("--save-every", type=int, default=20, metavar="STEPS")
     parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS",
                         help="for a step; the first one has five times as long")
-    parser.add_argument("--pause", type=float, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--pause", type=float, default=0, metavar="SECONDS",
+                        help="after each step, for demonstrations")
+    parser.add_argument("--cluster", choices=["tf_config", "slurm"], default="tf_config",
+                        help="where the workers' addresses are")
     options = parser.parse_args()
 
-    task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {"index": 0})
     distribute = package.distribute()
     watchdog = distribute.Watchdog(options.timeout, first=5 * options.timeout,
                                    exit_status=TRY_AGAIN)
     try:
-        strategy = distribute.MultiWorkerMirroredStrategy(device_type=options.type)
+        strategy = distribute.MultiWorkerMirroredStrategy(
+            cluster_resolver(options.cluster), device_type=options.type)
+        index = strategy.cluster_resolver.task_id or 0
         if options.batch % strategy.num_replicas_in_sync:
             sys.exit(f"--batch {options.batch} cannot be divided among "
                      f"{strategy.num_replicas_in_sync} devices")
-        print("trains on", ", ".join(strategy.extended.worker_devices), flush=True)
-        result = train(options, strategy, task["index"] == 0, watchdog)
+        print(f"process {os.getpid()} trains on",
+              ", ".join(strategy.extended.worker_devices), flush=True)
+        result = train(options, strategy, index == 0, watchdog)
     except tf.errors.OpError as error:
+        print("another worker failed, so this one cannot go on:"
+              if isinstance(error, OTHERS_FAULT) else "this worker failed:",
+              f"{type(error).__name__}: {reason(error.message)}", flush=True)
         # TensorFlow's threads may wait for the failed worker: no ordinary exit.
-        print("a worker failed, so this one cannot go on: "
-              f"{type(error).__name__}: {' '.join(error.message.split())[:300]}",
-              flush=True)
         os._exit(TRY_AGAIN)
+    except ValueError as error:
+        print(f"cannot start: {error}", flush=True)
+        os._exit(1)
     watchdog.stop()
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"worker-{task['index']}.json").write_text(json.dumps(result))
+    (options.out / f"worker-{index}.json").write_text(json.dumps(result))
     print(f"finished: loss {result['losses'][-1] if result['losses'] else 0:.4f}, "
           f"{result['speed']:.0f} images/s", flush=True)
     os._exit(0)

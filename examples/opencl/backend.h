@@ -4,7 +4,10 @@
 
 #include <tfplug/compiled/compiled.h>
 
+#include <algorithm>
+#include <array>
 #include <mutex>
+#include <string>
 
 #include "opencl.h"
 
@@ -28,17 +31,21 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
     const char* text = source.c_str();
     ProgramObject program;
     TFPLUG_RETURN_IF_ERROR(Create(program, cl.clCreateProgramWithSource,
-                                  stream.machine().context.get(), 1u, &text,
+                                  stream.machine().context, 1u, &text,
                                   nullptr));
     TFPLUG_RETURN_IF_ERROR(Build(stream.machine().id, program.get()));
-    TFPLUG_ASSIGN_OR_RETURN(const size_t size,
-                            Get<size_t>(cl.clGetProgramInfo, program.get(),
-                                        CL_PROGRAM_BINARY_SIZES));
-    std::string binary(size, '\0');
-    char* pointer = &binary[0];
+    // Of all devices of the context, only this one has a binary.
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto sizes,
+        (Get<std::array<size_t, 16>>(cl.clGetProgramInfo, program.get(),
+                                     CL_PROGRAM_BINARY_SIZES)));
+    const auto own = std::max_element(sizes.begin(), sizes.end());
+    std::string binary(*own, '\0');
+    std::array<char*, 16> pointers = {};  // null omits a device
+    pointers[own - sizes.begin()] = &binary[0];
     TFPLUG_RETURN_IF_ERROR(cl.Call(cl.clGetProgramInfo, program.get(),
-                                   CL_PROGRAM_BINARIES, sizeof(pointer),
-                                   &pointer, nullptr));
+                                   CL_PROGRAM_BINARIES, sizeof(pointers),
+                                   &pointers, nullptr));
     return binary;
   }
 
@@ -49,9 +56,9 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
     const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
     const size_t size = binary.size();
     auto program = std::make_unique<Program>();
-    TFPLUG_RETURN_IF_ERROR(
-        Create(program->program, cl.clCreateProgramWithBinary,
-               machine.context.get(), 1u, &machine.id, &size, &bytes, nullptr));
+    TFPLUG_RETURN_IF_ERROR(Create(program->program,
+                                  cl.clCreateProgramWithBinary, machine.context,
+                                  1u, &machine.id, &size, &bytes, nullptr));
     TFPLUG_RETURN_IF_ERROR(Build(machine.id, program->program.get()));
     TFPLUG_RETURN_IF_ERROR(Create(program->kernel, cl.clCreateKernel,
                                   program->program.get(), entry));
@@ -64,8 +71,7 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
     const std::lock_guard<std::mutex> lock(program.mutex);
     const cl_kernel kernel = program.kernel.get();
     TFPLUG_RETURN_IF_ERROR(tfplug::SetArguments(
-        arguments, stream.machine().addresses,
-        [&](cl_uint i, size_t size, const void* value) {
+        arguments, addresses, [&](cl_uint i, size_t size, const void* value) {
           return cl.Call(cl.clSetKernelArg, kernel, i, size, value);
         }));
     const size_t local = grid.group_size, global = local * grid.groups;

@@ -47,11 +47,13 @@ absl::Status Driver::Load() {
   if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) count = 0;
   for (cl_uint i = 0; i < count && i < 16; ++i) {
     cl_device_id found[16];
-    cl_uint n = 0;
-    if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 16, found, &n) ==
-        CL_SUCCESS) {
-      devices.insert(devices.end(), found, found + (n < 16 ? n : 16));
-    }
+    cl_uint n = 0;  // stays so if there are none
+    clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 16, found, &n);
+    if (n > 16) n = 16;
+    devices.insert(devices.end(), found, found + n);
+    contexts.insert(
+        contexts.end(), n,
+        clCreateContext(nullptr, n, found, nullptr, nullptr, nullptr));
   }
   return absl::OkStatus();
 }

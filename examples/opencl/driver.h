@@ -24,11 +24,14 @@ class Driver final : public tfplug::DriverTable<cl_int> {
 
   std::string found;  // by Probe: for each device, d if it has doubles, or f
   std::vector<cl_device_id> devices;  // of all platforms; set by Load
+  // For each device, that of all devices of its platform, which can copy to each
+  // other; null if it has none. They live as long as the process.
+  std::vector<cl_context> contexts;
 
 #define CL(name) tfplug::DriverFunction<decltype(::name)> name{*this, #name};
   // clang-format off
   CL(clGetPlatformIDs) CL(clGetDeviceIDs) CL(clGetDeviceInfo)
-  CL(clCreateContext) CL(clReleaseContext) CL(clCreateCommandQueue)
+  CL(clCreateContext) CL(clCreateCommandQueue)
   CL(clReleaseCommandQueue) CL(clFlush) CL(clFinish) CL(clCreateBuffer)
   CL(clReleaseMemObject) CL(clEnqueueFillBuffer) CL(clEnqueueCopyBuffer)
   CL(clEnqueueReadBuffer) CL(clEnqueueWriteBuffer) CL(clBuildProgram)
@@ -46,7 +49,6 @@ inline Driver cl;
 
 template <class Handle, auto release>
 using Owned = tfplug::OwnedHandle<Handle, cl, release>;
-using Context = Owned<cl_context, &Driver::clReleaseContext>;
 using Queue = Owned<cl_command_queue, &Driver::clReleaseCommandQueue>;
 using Buffer = Owned<cl_mem, &Driver::clReleaseMemObject>;
 using ProgramObject = Owned<cl_program, &Driver::clReleaseProgram>;

@@ -17,12 +17,14 @@
 // A TensorFlow device for any OpenCL 1.2 driver.
 namespace opencl {
 
+// The memory of all devices, which copy to each other.
+inline auto& addresses = *new tfplug::AddressSpace<cl_mem>;
+
 // The state that a device's streams, memory and kernels share.
 struct Machine {
   cl_device_id id;
-  Context context;
-  tfplug::AddressSpace<cl_mem> addresses;
-  tfplug::ProgramCache programs;  // destroyed before the context
+  cl_context context;
+  tfplug::ProgramCache programs;
 };
 
 // OpenCL's events of commands.
@@ -54,9 +56,9 @@ struct Commands {
 class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
  public:
   explicit Stream(Machine& machine)
-      : BufferStream(machine.addresses), machine_(machine) {}
+      : BufferStream(addresses), machine_(machine) {}
   absl::Status Init() override {
-    return Create(queue_, cl.clCreateCommandQueue, machine_.context.get(),
+    return Create(queue_, cl.clCreateCommandQueue, machine_.context,
                   machine_.id, CL_QUEUE_PROFILING_ENABLE);
   }
 
@@ -104,7 +106,7 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
     };
     auto waiting = std::make_unique<Waiting>(Waiting{std::move(task), nullptr});
     TFPLUG_RETURN_IF_ERROR(
-        Create(waiting->done, cl.clCreateUserEvent, machine_.context.get()));
+        Create(waiting->done, cl.clCreateUserEvent, machine_.context));
     TFPLUG_ASSIGN_OR_RETURN(const cl_event marker, Mark());
     const EventObject reached(marker);
     TFPLUG_RETURN_IF_ERROR(WaitForCommand(waiting->done.get()));
@@ -140,13 +142,12 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
 class Memory final : public tfplug::BufferAllocator<Memory, cl_mem> {
  public:
   explicit Memory(Machine& machine)
-      : BufferAllocator(machine.addresses), machine_(machine) {}
+      : BufferAllocator(addresses), machine_(machine) {}
 
   absl::StatusOr<cl_mem> CreateBuffer(uint64_t size) override {
     Buffer buffer;
-    TFPLUG_RETURN_IF_ERROR(Create(buffer, cl.clCreateBuffer,
-                                  machine_.context.get(), CL_MEM_READ_WRITE,
-                                  size, nullptr));
+    TFPLUG_RETURN_IF_ERROR(Create(buffer, cl.clCreateBuffer, machine_.context,
+                                  CL_MEM_READ_WRITE, size, nullptr));
     return buffer.release();
   }
   // The driver keeps the buffer until the work that uses it is done.
@@ -167,8 +168,7 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
   absl::Status Init() override {
     TFPLUG_RETURN_IF_ERROR(cl.Load());
     id = cl.devices[static_cast<size_t>(ordinal_)];
-    TFPLUG_RETURN_IF_ERROR(Create(context, cl.clCreateContext, nullptr, 1u, &id,
-                                  nullptr, nullptr));
+    context = cl.contexts[static_cast<size_t>(ordinal_)];
     TFPLUG_RETURN_IF_ERROR(clock_.Init());
     tfplug::Target target;
     target.language = &tfplug::OpenClC();

@@ -16,6 +16,7 @@ import threading
 import tensorflow as tf
 
 from . import distribute_adapter as adapter
+from . import distribute_peers as peers
 
 # Each strategy needs keys of its own: TensorFlow starts at 1 for each, and two
 # strategies in one process then take each other's tensors. A strategy takes a new key
@@ -92,16 +93,18 @@ def _multi_worker_extended():
 class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     """tf.distribute.MultiWorkerMirroredStrategy on all devices of a type in each worker.
 
-    All workers must have the same number of devices, and create their strategies in the
-    same order. The first must be created before TensorFlow computes anything.
+    All workers must have the same number of devices, release of TensorFlow and plug-ins,
+    or all raise ValueError, and create their strategies in the same order. The first must
+    be created before TensorFlow computes anything; it waits for all workers.
 
     Args:
       cluster_resolver, communication_options: as in the base class.
       device_type: such as "SIM"; default: that of the only plug-in.
+      same_plugins: False permits workers to have different builds of a plug-in.
     """
 
     def __init__(self, cluster_resolver=None, communication_options=None,
-                 device_type=None):
+                 device_type=None, same_plugins=True):
         self.device_type = _one_type(device_type)
         self._collective_key_base = next(_multi_worker_keys) * _KEYS_PER_STRATEGY
         # The base class's constructor would create TensorFlow's class instead.
@@ -113,7 +116,9 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         if self.cluster_resolver.cluster_spec().as_dict():
             # The process has joined the cluster. A second strategy would reset the
             # server, and lose requests of workers that are ahead.
-            adapter.keep_server(type(self.extended))
+            if adapter.keep_server(type(self.extended)):
+                peers.compare(self.cluster_resolver, self.extended.worker_devices,
+                              same_plugins)
 
     def scope(self):
         """Returns the base class's scope; models must be created in it."""
@@ -209,6 +214,9 @@ class Watchdog:
     """
 
     def __init__(self, seconds, first=None, exit_status=75):
+        if not seconds > 0 or (first is not None and not first > 0):
+            raise ValueError("a Watchdog's times must be positive, not "
+                             f"{seconds if not seconds > 0 else first} seconds")
         self._seconds, self._status = seconds, exit_status
         self._changed, self._beats, self._running = threading.Condition(), 0, True
         threading.Thread(target=self._watch, args=(first or seconds,),

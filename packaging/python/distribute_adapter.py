@@ -12,6 +12,7 @@ import tensorflow as tf
 _DISTRIBUTE = "tensorflow.python.distribute."
 _MULTI_WORKER = _DISTRIBUTE + "collective_all_reduce_strategy"
 _SERVERS = _DISTRIBUTE + "parameter_server_strategy_v2"
+_CONTEXT = "tensorflow.python.eager.context"
 _KERAS = "keras.src.backend.tensorflow.trainer"
 # Releases in which the names below were tested (tests/tensorflow/test_distribute.py).
 TESTED = {"TensorFlow": "2.12 to 2.22", "Keras": "3.15"}
@@ -36,6 +37,9 @@ NAMES = {
         _SERVERS, None, "ParameterServerStrategy"),
     "ParameterServerStrategyV2Extended._create_variable_round_robin": (
         _SERVERS, ("next_creator",), "ParameterServerStrategy"),
+    "Context.set_config_key_value": (
+        _CONTEXT, ("key", "value"), "the comparison of workers"),
+    "Context.get_config_key_value": (_CONTEXT, ("key",), "the comparison of workers"),
     "TensorFlowTrainer._maybe_symbolic_build": (
         _KERAS, ("iterator", "data_batch"), "fit under MultiWorkerMirroredStrategy"),
 }
@@ -78,7 +82,9 @@ def multi_worker_extended():
 
 def keep_server(extended):
     """Makes later strategies of the class use the server that the first one started,
-    which also watches the other workers."""
+    which also watches the other workers. Returns whether this is the first call."""
+    if "_std_server_started" in vars(extended):
+        return False
     join = get("CollectiveAllReduceExtended._initialize_multi_worker")
     if "_std_server_started" not in join.__code__.co_consts:
         raise NotImplementedError(
@@ -87,6 +93,15 @@ def keep_server(extended):
             "only; use it again, or install a newer tfplug")
     extended._std_server_started = True
     extended._enable_check_health = False
+    return True
+
+
+def key_value_store():
+    """Returns an object with the functions set_config_key_value(key, value) and
+    get_config_key_value(key), which waits until a worker has set the key."""
+    owner("Context.set_config_key_value")
+    owner("Context.get_config_key_value")
+    return importlib.import_module(_CONTEXT).context()
 
 
 def server_extended():

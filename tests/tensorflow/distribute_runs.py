@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings for test_distribute.py, which run in one or several processes."""
+"""Trainings for test_distribute.py and tools/distribute, which run in one or several
+processes. TFPLUG_TEST_TYPE names the type of the devices; default: SIM."""
 
 import importlib.util
 import json
@@ -9,7 +10,8 @@ import sys
 
 import harness
 
-STEPS, BATCH, KIND = 6, 16, "SIM"
+STEPS, BATCH = 6, 16
+KIND = os.environ.get("TFPLUG_TEST_TYPE", "SIM")
 
 
 def load_package():
@@ -140,29 +142,58 @@ def legacy_keras():
     return tf_keras
 
 
-def all_trainings(make_strategy):
-    """Returns the results of each way to train, each with a strategy of its own."""
-    results = {"loop": loop(make_strategy())}
+def all_trainings(make_strategy, ways=None):
+    """Returns the results of each way to train, or of `ways`, each with a strategy of
+    its own. "keras" is Keras 2 up to TensorFlow 2.15."""
+    trainings = {"loop": loop}
     if importlib.util.find_spec("keras") is not None:
         import keras
-        results["keras"] = fit(make_strategy(), keras)
+        trainings["keras"] = lambda strategy: fit(strategy, keras)
     legacy = legacy_keras()
     if legacy is not None:
-        results["tf_keras"] = fit(make_strategy(), legacy)
-    return results
+        trainings["tf_keras"] = lambda strategy: fit(strategy, legacy)
+    return {way: train(make_strategy()) for way, train in trainings.items()
+            if ways is None or way in ways}
 
 
-def on_one_device():
+def on_one_device(ways=None):
     import tensorflow as tf
-    return all_trainings(lambda: tf.distribute.OneDeviceStrategy(f"/device:{KIND}:0"))
+    return all_trainings(
+        lambda: tf.distribute.OneDeviceStrategy(f"/device:{KIND}:0"), ways)
 
 
-def mirrored():
-    return all_trainings(load_package().MirroredStrategy)
+def mirrored(ways=None):
+    return all_trainings(load_package().MirroredStrategy, ways)
 
 
-def in_worker():
-    return all_trainings(load_package().MultiWorkerMirroredStrategy)
+def in_worker(ways=None):
+    return all_trainings(load_package().MultiWorkerMirroredStrategy, ways)
+
+
+def with_other_plugins():
+    """Trains, though the workers' plug-ins differ."""
+    return loop(load_package().MultiWorkerMirroredStrategy(same_plugins=False))["loss"]
+
+
+def in_slurm(port):
+    """Trains as a task of Slurm's, which SLURM_... in the environment describe."""
+    import tensorflow as tf
+    resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+        port_base=port, gpus_per_node=64, gpus_per_task=1, auto_set_gpu=False)
+    return loop(load_package().MultiWorkerMirroredStrategy(resolver))["loss"]
+
+
+def watched(beats):
+    """Reports progress `beats` times, then none, or ends the watch if `beats` is 0."""
+    import time
+    watchdog = load_package().Watchdog(1, first=60)
+    for _ in range(beats):
+        time.sleep(0.2)
+        watchdog.beat()
+    if not beats:
+        watchdog.beat()
+        watchdog.stop()
+    time.sleep(3 if not beats else 60)
 
 
 def twice():

@@ -5,7 +5,9 @@ one device does. See docs/guide/distribute.md."""
 import functools
 import importlib.metadata
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 
@@ -93,10 +95,136 @@ def test_parameter_servers(variables_on, device, tmp_path):
     assert "looks for GPUs only" not in coordinator.log
 
 
+def copied_plugin(folder):
+    """Returns the environment with another build of the plug-in."""
+    path = folder / "libtfplug_cpu_sim.so"
+    path.write_bytes(harness.plugin_path().read_bytes() + b"\0")
+    return {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(path)}
+
+
+def test_workers_with_different_devices_are_refused():
+    for result in harness.run_together(runs.in_worker, [[], []],
+                                       runs.cluster([[0], [1, 2]], worker=2)):
+        assert result.error == (
+            "ValueError: the workers' devices differ: worker 0 has 1 of type SIM, worker 1 "
+            "has 2 of type SIM. Give each worker the same number of devices "
+            "(TFPLUG_VISIBLE_DEVICES selects them)"), result
+
+
+def test_workers_with_different_plugins_are_refused_unless_permitted(tmp_path):
+    one, two = runs.cluster([[0], [1]], worker=2)
+    two.update(copied_plugin(tmp_path))
+    for result in harness.run_together(runs.in_worker, [[], []], [one, two]):
+        assert re.fullmatch(
+            r"ValueError: the workers' plug-ins differ: worker 0 has libtfplug_cpu_sim\.so "
+            r"\(SHA-256 \w{12}\), worker 1 has libtfplug_cpu_sim\.so \(SHA-256 \w{12}\)\. "
+            r"Install the same file on all, or pass same_plugins=False",
+            result.error), result
+    one, two = runs.cluster([[0], [1]], worker=2)
+    two.update(copied_plugin(tmp_path))
+    for result in harness.run_together(runs.with_other_plugins, [[], []], [one, two]):
+        assert result.ok, result
+        np.testing.assert_allclose(result.value, expected()["loop"]["loss"], rtol=1e-4)
+
+
+def test_slurm_starts_the_workers():
+    """With the variables that srun sets; TensorFlow's resolver reads no others."""
+    port = runs.ports(1)[0]
+    envs = [{"SLURM_PROCID": str(i), "SLURM_STEP_NUM_TASKS": "2",
+             "SLURM_STEP_NODELIST": "localhost", "SLURM_STEP_TASKS_PER_NODE": "2",
+             "CPU_SIM_DEVICES": "2", "TFPLUG_VISIBLE_DEVICES": str(i)} for i in range(2)]
+    for result in harness.run_together(runs.in_slurm, [[port], [port]], envs):
+        assert result.ok, result
+        np.testing.assert_allclose(result.value, expected()["loop"]["loss"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("name, size", [
+    ("cpu_sim", "4x2"), ("opencl", "2x2"), ("cuda_like", "2x2")])
+def test_a_sample_of_the_matrix(name, size):
+    """tools/distribute matrix runs all sizes in all releases."""
+    examples = harness.plugin_path().parents[1]
+    if not (examples / f"{name}/libtfplug_{name}.so").exists():
+        pytest.skip(f"examples/{name} is not built")
+    run = subprocess.run(
+        [sys.executable, "-B", harness.ROOT / "tools/lib/distribute/cells.py", name, size],
+        env={**os.environ, "TFPLUG_BUILD": str(examples.parent)}, text=True,
+        stdout=subprocess.PIPE, check=False)
+    assert run.returncode == 0
+    results = list(map(json.loads, run.stdout.splitlines()))
+    ways = {tuple(result["cell"]) for result in results}
+    sizes = tuple(map(int, size.split("x")))
+    assert ways >= {(*sizes, "loop"), *[(*sizes, "keras")] * HAS_KERAS}
+    for result in results:
+        assert result.get("difference", 1) <= 1e-4, result
+
+
+def test_a_watchdog_ends_a_process_without_progress():
+    stuck = harness.run(runs.watched, 10)
+    assert stuck.died == 75, stuck
+    assert "No progress in 1 s, so this process ends" in stuck.log
+    assert harness.run(runs.watched, 0).ok
+
+
+@pytest.fixture
+def three_hosts():
+    sys.path.append(str(harness.ROOT / "examples/distribute"))
+    import network
+    try:
+        net = network.Network(3, *network.parse("80mbit,20ms"))
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    yield net
+    net.close()
+
+
+SERVE = """
+import socket
+listener = socket.create_server(("", 7000))
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    while data := connection.recv(1 << 20):
+        if data.endswith(b"?"):
+            connection.sendall(b"!")
+"""
+SEND = """
+import socket, sys, time
+connection = socket.create_connection((sys.argv[1], 7000), timeout=3)
+for size in (1, 2_000_000):
+    begin = time.monotonic()
+    connection.sendall(bytes(size - 1) + b"?")
+    assert connection.recv(1) == b"!"
+    print(time.monotonic() - begin)
+"""
+
+
+def test_hosts_have_links_of_a_set_bandwidth_and_latency(three_hosts):
+    def send():
+        return subprocess.run(
+            [*three_hosts.command(0), sys.executable, "-c", SEND,
+             three_hosts.addresses[1]], text=True, capture_output=True, check=False)
+
+    server = subprocess.Popen([*three_hosts.command(1), sys.executable, "-c", SERVE],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        server.stdout.readline()
+        round_trip, transfer = map(float, send().stdout.split())
+        assert 0.04 <= round_trip < 0.2  # much more than 40 ms on a busy machine only
+        assert 0.24 <= transfer < 1.2  # 16 Mbit through 80 Mbit/s, and a round trip
+        assert three_hosts.bytes_sent[0] >= 2_000_000 and not three_hosts.bytes_sent[2]
+        three_hosts.cut(1)
+        assert "timed out" in send().stderr
+        three_hosts.heal(1)
+        assert send().returncode == 0
+    finally:
+        server.kill()
+        server.wait()
+
+
 @pytest.mark.skipif(not HAS_KERAS, reason="the example's models need Keras")
-def test_a_killed_worker_ends_the_other_and_nothing_is_lost(tmp_path):
-    """A worker is killed; the other reports it; started again, both end with the losses
-    and weights of an undisturbed training."""
+def test_faults_are_reported_and_nothing_is_lost(tmp_path):
+    """Hosts of examples/distribute have faults, report them and start again, and end with
+    the losses and weights of an undisturbed training."""
     # A device cannot be registered twice, and tools/demo installs cpu_sim.
     settings, out = tmp_path / "settings", tmp_path / "out"
     settings.mkdir()
@@ -105,14 +233,17 @@ def test_a_killed_worker_ends_the_other_and_nothing_is_lost(tmp_path):
         "import installed_plugins; installed_plugins.hide()\n")
     run = subprocess.run(
         [sys.executable, "-B", harness.ROOT / "examples/distribute/faults.py",
-         "--rounds", "1", "--type", "SIM", "--out", out],
+         "--rounds", "3", "--only", "killed", "device", "version", "--workers", "2",
+         "--loopback", "--type", "SIM", "--out", out],
         env={**os.environ, "PYTHONPATH": str(settings),
              "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(harness.plugin_path())},
         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     assert run.returncode == 0, run.stdout[-4000:]
-    row = run.stdout.splitlines()[-1]
-    assert row.startswith("| killed | 0 | 6 |") and row.endswith("| 4 | equal |"), row
-    assert "UnavailableError" in row or "DeadlineExceededError" in row, row
+    rows = {row.split(" | ")[0]: row for row in run.stdout.splitlines()[-3:]}
+    assert rows.keys() == {"| killed", "| device", "| version"}
+    assert all(row.endswith("| equal |") for row in rows.values())
+    assert re.search("UnavailableError|DeadlineExceededError", rows["| killed"])
+    assert "the workers' plug-ins differ" in rows["| version"]
 
 
 def test_stock_strategies_warn_once_with_the_remedy():

@@ -14,6 +14,9 @@ import tempfile
 import models
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+import environments  # noqa: E402
+
 ROOT = HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
 CPU_SIM = pathlib.Path(os.environ.get("TFPLUG_CPU_SIM") or
@@ -29,33 +32,6 @@ UPDATES = "assign_add"
 
 def say(*words):
     print(*words, file=sys.stderr, flush=True)
-
-
-def cache():
-    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(base) / "tfplug/tf-matrix"
-
-
-def make_environment(release, python):
-    """Returns the Python of a virtual environment with this release."""
-    directory = cache() / release
-    ready = directory / "ready"
-    if not ready.exists():
-        say(f"{release}: creating {directory} ...")
-        if release == "nightly":
-            wanted = ["--pre", "tf-nightly"]
-        else:
-            wanted = [f"tensorflow-cpu=={release}"]
-            if int(release.split(".")[1]) < 18:
-                wanted.append("numpy<2")  # Built against the C API of NumPy 1.
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
-        subprocess.run([directory / "bin/python", "-m", "pip", "install",
-                        "--quiet", "--disable-pip-version-check",
-                        "--only-binary", ":all:", "--no-compile",
-                        "--progress-bar", "off", *wanted], check=True)
-        ready.touch()
-    return directory / "bin/python"
 
 
 def run_child(python, plugin, *arguments):
@@ -129,7 +105,7 @@ def cell(model, on_cpu, device):
 
 def try_release(release, python, names):
     """Returns the row of the table, and whether all of its results are acceptable."""
-    python = make_environment(release, python)
+    python = environments.make(f"tf-matrix/{release}", release, python)
     say(f"{release}: running ...")
     (about, *_), _ = run_child(python, None, "version")
     row, good = [about.get("tensorflow", release), about.get("numpy", "")], True
