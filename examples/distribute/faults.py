@@ -35,7 +35,7 @@ import time
 import hosts
 import network
 
-STEPS_PER_ROUND, SAVE_EVERY = 16, 4
+STEPS_PER_ROUND, SAVE_EVERY = 8, 4
 PAUSE = 0.2  # seconds after each step, so that a round does not miss its steps
 LIBRARY = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"  # TensorFlow loads this plug-in
 COLUMNS = ("fault", "worker", "after step", "all others reported after", "with",

@@ -180,6 +180,7 @@ def main():
         print(f"process {os.getpid()} trains on",
               ", ".join(strategy.extended.worker_devices), flush=True)
         result = train(options, strategy, index == 0, watchdog)
+        strategy.leave()
     except tf.errors.OpError as error:
         print("another worker failed, so this one cannot go on:"
               if isinstance(error, OTHERS_FAULT) else "this worker failed:",

@@ -120,6 +120,12 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
                 peers.compare(self.cluster_resolver, self.extended.worker_devices,
                               same_plugins)
 
+    def leave(self):
+        """Waits until all workers have called it: call it once, before the program ends.
+        Without it, a worker that ends can fail others, which fetch its last sums."""
+        if self.cluster_resolver.cluster_spec().as_dict():
+            peers.leave(self.cluster_resolver)
+
     def scope(self):
         """Returns the base class's scope; models must be created in it."""
         adapter.build_from_local_batch(MultiWorkerMirroredStrategy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what all workers of a cluster must have in common."""
+"""Lets the workers of a cluster begin and end together."""
 
 import contextlib
 import ctypes
@@ -53,27 +53,33 @@ def compare(cluster_resolver, devices, same_plugins):
     mine = {"TensorFlow": tf.__version__, "devices": f"{len(kinds)} of type {kinds[0]}"}
     if same_plugins:
         mine["plug-ins"] = plugins()
-    store = adapter.key_value_store()
+    difference = _difference(_exchange(cluster_resolver, "begin", mine))
+    if difference:
+        with contextlib.suppress(tf.errors.OpError):
+            leave(cluster_resolver)
+        raise ValueError(difference)
+
+
+def leave(cluster_resolver):
+    """Waits until all workers have called this function. Raises TensorFlow's error if one
+    has failed."""
+    _exchange(cluster_resolver, "end", True)
+    # One of the workers has the store, and must not end before all have read it.
+    with contextlib.suppress(tf.errors.OpError):
+        _exchange(cluster_resolver, "left", True)
+
+
+def _exchange(cluster_resolver, name, value):
+    """Sets this task's value, and waits for those of all tasks. Returns them by task."""
+    store, key = adapter.key_value_store(), "tfplug/{}/{}/{}"
     tasks = [(job, task) for job, hosts in sorted(
         cluster_resolver.cluster_spec().as_dict().items())
         if job in ("chief", "worker") for task in range(len(hosts))]
     own = cluster_resolver.task_type, cluster_resolver.task_id
     if own not in tasks:
-        return  # an evaluator
-    theirs = {task: json.loads(value)
-              for task, value in _exchange(store, "values", own, tasks, mine).items()}
-    difference = _difference(theirs)
-    if difference:
-        # A worker has the store, and must not end before all have read it.
-        with contextlib.suppress(tf.errors.OpError):
-            _exchange(store, "read", own, tasks, True)
-        raise ValueError(difference)
-
-
-def _exchange(store, name, own, tasks, value):
-    """Sets this task's value, and waits for those of all tasks."""
-    store.set_config_key_value("tfplug/{}/{}/{}".format(name, *own), json.dumps(value))
-    return {task: store.get_config_key_value("tfplug/{}/{}/{}".format(name, *task))
+        return {own: value}  # an evaluator
+    store.set_config_key_value(key.format(name, *own), json.dumps(value))
+    return {task: json.loads(store.get_config_key_value(key.format(name, *task)))
             for task in tasks}
 
 

@@ -167,7 +167,15 @@ def mirrored(ways=None):
 
 
 def in_worker(ways=None):
-    return all_trainings(load_package().MultiWorkerMirroredStrategy, ways)
+    strategies = []
+
+    def make_strategy():
+        strategies.append(load_package().MultiWorkerMirroredStrategy())
+        return strategies[-1]
+
+    results = all_trainings(make_strategy, ways)
+    strategies[-1].leave()
+    return results
 
 
 def with_other_plugins():

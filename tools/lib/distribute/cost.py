@@ -129,8 +129,8 @@ def report(link, alone, results):
     shares = [[count, ms(step), f"{100 * (1 - model.compute / step):.0f} %",
                f"{count * model.compute / step:.2f}",
                bound(model, count)]
-              for count in (1, *results) for step in [
-                  (results[count] if count > 1 else alone)[STEP][0]]]
+              for count, step in ((1, model.compute), *(
+                  (count, result[STEP][0]) for count, result in results.items()))]
     scaled = [[count, ms(model.step(count, GRADIENT)), ms(model.reduce(count, 0)),
                ms(model.reduce(count, GRADIENT) - model.reduce(count, 0)),
                bound(model, count)] for count in (2 ** i for i in range(11))]
@@ -166,7 +166,7 @@ def bound(model, count):
 
 
 def ms(seconds):
-    return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 def size(count):
@@ -188,8 +188,8 @@ The same model on hosts of their own (here, {processors} processors serve all wo
 
 {scaled}
 
-The gradients in packs (`bytes_per_pack`), the last layers' first. TensorFlow sums a pack while the device computes the
-gradients of the next, one pack at a time:
+The gradients in packs (`bytes_per_pack`), the last layers' first. TensorFlow could send a pack while the device computes
+the gradients of the next; where more packs take longer, this gains less than their messages cost:
 
 {packs}
 
