@@ -175,17 +175,10 @@ absl::Status Stream::SubmitBatch(Batch& batch, absl::Span<const Wait> waits,
 }
 
 Memory::Memory(Device& device)
-    : BufferAllocator(device.addresses), device_(device) {}
+    : TimelineAllocator(device), device_(device) {}
 
-absl::StatusOr<Buffer*> Memory::CreateBuffer(uint64_t size) {
-  TFPLUG_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer,
-                          Buffer::Create(device_, size, false));
-  return buffer.release();
-}
-
-absl::Status Memory::ReleaseBuffer(Buffer* buffer) {
-  const std::unique_ptr<Buffer> owned(buffer);
-  return device_.SynchronizeAllActivity();  // work may still use it
+absl::StatusOr<std::unique_ptr<Buffer>> Memory::MakeBuffer(uint64_t size) {
+  return Buffer::Create(device_, size, false);
 }
 
 absl::StatusOr<uint64_t> Memory::TotalMemory() {

@@ -4,6 +4,7 @@
 
 #include <tfplug/compiled/languages/glsl.h>
 #include <tfplug/compiled/program_cache.h>
+#include <tfplug/device/timeline_memory.h>
 #include <tfplug/device/timeline_stream.h>
 #include <tfplug/plugin.h>
 
@@ -17,8 +18,6 @@
 
 // A TensorFlow device for any Vulkan 1.2 driver.
 namespace vulkan {
-
-struct Buffer;
 
 // The driver's objects of a device.
 struct Handles {
@@ -34,12 +33,6 @@ struct Handles {
   VkQueue queue = nullptr;  // of all streams
   std::mutex queue_mutex;
   VkPipelineLayout layout = nullptr;  // of all pipelines
-};
-
-// The state that a device's streams, memory and kernels share.
-struct Machine : Handles {
-  tfplug::AddressSpace<Buffer*> addresses;
-  tfplug::ProgramCache programs;
 };
 
 // Memory with an address for kernels and, if wanted, for the host.
@@ -59,6 +52,11 @@ struct Buffer {
   char* host = nullptr;
 };
 using Location = tfplug::AddressSpace<Buffer*>::Location;
+
+// The state that a device's streams, memory and kernels share.
+struct Machine : Handles, tfplug::TimelineMachine<Buffer> {
+  tfplug::ProgramCache programs;
+};
 
 // A timeline semaphore.
 struct Counter {
@@ -136,7 +134,7 @@ class Stream final
     : public tfplug::TimelineStream<Stream, Buffer, Batch, Counter> {
  public:
   explicit Stream(Machine& machine)
-      : TimelineStream(machine.addresses), machine_(machine) {}
+      : TimelineStream(machine), machine_(machine) {}
   absl::Status Init() override { return counter().Init(machine_.device); }
 
   absl::Status BeginBatch(Batch& batch) override {
@@ -155,12 +153,11 @@ class Stream final
 
 class Device;
 
-class Memory final : public tfplug::BufferAllocator<Memory, Buffer*> {
+class Memory final : public tfplug::TimelineAllocator<Memory, Buffer> {
  public:
   explicit Memory(Device& device);
 
-  absl::StatusOr<Buffer*> CreateBuffer(uint64_t size) override;
-  absl::Status ReleaseBuffer(Buffer* buffer) override;
+  absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size) override;
   absl::StatusOr<uint64_t> TotalMemory() override;
 
  private:

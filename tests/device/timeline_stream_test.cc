@@ -42,8 +42,14 @@ bool WaitFor(std::unique_lock<std::mutex>& lock, const Done& done) {
   return !is_lost;
 }
 
+int batches_left = -1;  // until one cannot be begun, if it is not negative
+std::atomic<int> live_buffers{0};
+
 struct Buffer {
-  explicit Buffer(uint64_t size) : bytes(size), host(bytes.data()) {}
+  explicit Buffer(uint64_t size) : bytes(size), host(bytes.data()) {
+    ++live_buffers;
+  }
+  ~Buffer() { --live_buffers; }
   std::vector<char> bytes;
   char* const host;
 };
@@ -151,8 +157,7 @@ class Queue {
   std::thread thread_{[this] { Run(); }};
 };
 
-struct Machine {
-  tfplug::AddressSpace<Buffer*> addresses;
+struct Machine : tfplug::TimelineMachine<Buffer> {
   int submissions = 0;
   Queue queue;
 };
@@ -160,9 +165,11 @@ struct Machine {
 class Stream final : public TimelineStream {
  public:
   explicit Stream(Machine& machine)
-      : TimelineStream(machine.addresses), machine_(machine) {}
+      : TimelineStream(machine), machine_(machine) {}
 
   absl::Status BeginBatch(Batch& batch) override {
+    if (batches_left == 0) return absl::InternalError("begin failed");
+    if (batches_left > 0) --batches_left;
     batch.commands.clear();
     return absl::OkStatus();
   }
@@ -184,16 +191,16 @@ class Stream final : public TimelineStream {
   Machine& machine_;
 };
 
-class Memory final : public tfplug::BufferAllocator<Memory, Buffer*> {
+class Memory final : public tfplug::TimelineAllocator<Memory, Buffer> {
  public:
-  explicit Memory(Machine& machine) : BufferAllocator(machine.addresses) {}
-  absl::StatusOr<Buffer*> CreateBuffer(uint64_t size) override {
-    return new Buffer(size);
+  explicit Memory(Machine& machine) : TimelineAllocator(machine) {}
+  absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size) override {
+    if (live_buffers >= most_buffers) {
+      return absl::ResourceExhaustedError("the device is full");
+    }
+    return std::make_unique<Buffer>(size);
   }
-  absl::Status ReleaseBuffer(Buffer* buffer) override {
-    delete buffer;
-    return absl::OkStatus();
-  }
+  int most_buffers = 1000;
   absl::StatusOr<uint64_t> TotalMemory() override { return 1 << 30; }
 };
 
@@ -213,7 +220,7 @@ struct Platform final : tfplug::Platform<Device> {
 struct Fake {
   Fake() {
     is_lost = is_paused = false;
-    submissions_left = -1;
+    submissions_left = batches_left = -1;
   }
   ~Fake() {
     Set(is_paused, false);
@@ -347,6 +354,113 @@ TEST_CASE("TimelineStream: timers have the device's times") {
   CHECK(timer.GetTimes()->begin_ns == 101);
   CHECK(timer.GetTimes()->end_ns == 180);
   CHECK(timer.Nanoseconds().value() == 79);
+}
+
+TEST_CASE("TimelineStream: a timer that is stopped waits for nothing else") {
+  Fake fake;
+  Fake::Set(is_paused, true);
+  CHECK(fake.a.Memset(fake.memory, {1}, 8) == absl::OkStatus());
+  Stream::Timer timer;
+  CHECK(fake.a.StartTimer(timer) == absl::OkStatus());
+  CHECK(fake.a.Memset(fake.memory, {2}, 8) == absl::OkStatus());
+  CHECK(fake.machine.submissions == 1);
+  CHECK(fake.a.StopTimer(timer) == absl::OkStatus());
+  Fake::Set(is_paused, false);
+  CHECK(timer.Nanoseconds().value() == 1);
+}
+
+TEST_CASE("TimelineStream: a timer measures tasks of the host") {
+  Fake fake;
+  now_ns = 100;
+  Stream::Timer timer;
+  CHECK(fake.a.StartTimer(timer) == absl::OkStatus());
+  CHECK(fake.a.RunOnHost(tfplug::HostTask(
+            [](void*, tfplug::capi::TF_Status*) {
+              const std::lock_guard<std::mutex> lock(mutex);
+              now_ns += 50;
+            },
+            nullptr)) == absl::OkStatus());
+  CHECK(fake.a.StopTimer(timer) == absl::OkStatus());
+  CHECK(timer.Nanoseconds().value() == 53);
+}
+
+// A task that waits until `may_end`.
+struct Held {
+  bool may_end = false;
+  tfplug::HostTask MakeTask() {
+    return tfplug::HostTask(
+        [](void* argument, tfplug::capi::TF_Status*) {
+          std::unique_lock<std::mutex> lock(mutex);
+          changed.wait(lock, [&] { return static_cast<Held*>(argument)->may_end; });
+        },
+        this);
+  }
+};
+
+// TensorFlow's allocator holds its lock while it releases memory, and a task of
+// a stream may need that lock.
+TEST_CASE("TimelineAllocator: release of memory does not wait for the host") {
+  Fake fake;
+  Held held;
+  const DeviceMemory memory = fake.allocator.Allocate(1024, 0).value(),
+                     unused = fake.allocator.Allocate(1024, 0).value();
+  const int before = live_buffers;
+  CHECK(fake.a.RunOnHost(held.MakeTask()) == absl::OkStatus());
+  CHECK(fake.a.Memset(memory, {1}, 8) == absl::OkStatus());
+  CHECK(fake.a.RecordEvent(*std::make_unique<Stream::Event>()) ==
+        absl::OkStatus());
+  CHECK(fake.allocator.Deallocate(memory) == absl::OkStatus());
+  CHECK(fake.allocator.Deallocate(unused) == absl::OkStatus());
+  CHECK(live_buffers >= before);  // the steps are not done
+  Fake::Set(held.may_end, true);
+  CHECK(fake.a.BlockHostUntilDone() == absl::OkStatus());
+  fake.machine.Collect();
+  CHECK(live_buffers == before - 1);  // and the arguments of the fill
+}
+
+TEST_CASE("TimelineAllocator: a full device waits for memory in use") {
+  Fake fake;
+  Fake::Set(is_paused, true);
+  const DeviceMemory memory = fake.allocator.Allocate(1024, 0).value();
+  CHECK(fake.a.CopyDeviceToDevice(memory, fake.memory, 8) == absl::OkStatus());
+  CHECK(fake.allocator.Deallocate(memory) == absl::OkStatus());
+  fake.allocator.most_buffers = live_buffers;
+  std::thread resumes([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    Fake::Set(is_paused, false);
+  });
+  const auto other = fake.allocator.Allocate(1024, 0);
+  resumes.join();
+  CHECK(other.ok());
+  CHECK(absl::IsResourceExhausted(fake.allocator.Allocate(1024, 0).status()));
+  CHECK(fake.allocator.Deallocate(*other) == absl::OkStatus());
+}
+
+TEST_CASE("TimelineStream: a copy that fails in the middle leaves nothing") {
+  constexpr uint64_t kSize = 3 * TimelineStream::kPieceSize;
+  for (const bool is_upload : {true, false}) {
+    for (int batches = 0; batches < 3; ++batches) {
+      CAPTURE(is_upload);
+      CAPTURE(batches);
+      Fake fake;
+      const DeviceMemory memory = fake.allocator.Allocate(kSize, 0).value();
+      Held held;
+      CHECK(fake.a.RunOnHost(held.MakeTask()) == absl::OkStatus());
+      auto host = std::make_unique<std::vector<char>>(kSize);
+      batches_left = batches;
+      const absl::Status status =
+          is_upload ? fake.a.CopyHostToDevice(memory, host->data(), kSize)
+                    : fake.a.CopyDeviceToHost(host->data(), memory, kSize);
+      CHECK(status.message() == "begin failed");
+      host.reset();  // a step that uses it would be found by valgrind
+      batches_left = -1;
+      Fake::Set(held.may_end, true);
+      const bool is_begun = is_upload || batches > 0;
+      CHECK(fake.a.BlockHostUntilDone() ==
+            (is_begun ? status : absl::OkStatus()));
+      CHECK(fake.allocator.Deallocate(memory) == absl::OkStatus());
+    }
+  }
 }
 
 // What a stream does after an error: no hook hangs, and tasks run.

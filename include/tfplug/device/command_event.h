@@ -90,6 +90,9 @@ class CommandTimer : public Timer {
     if (running_ == this) running_ = nullptr;
   }
 
+  // Returns whether a timer of the calling thread runs.
+  static bool IsRunning() { return running_ != nullptr; }
+
   // Returns where the driver stores the handle of the calling thread's next
   // command; null if no timer runs.
   static Handle* Next() {

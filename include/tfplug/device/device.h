@@ -85,8 +85,14 @@ class Device {
   // any. Default: a stream that is kept for this purpose waits for all others,
   // and the thread for it. Thread: any; the caller blocks.
   virtual absl::Status SynchronizeAllActivity() {
-    return state_.EnqueueAndWait(
-        [&](Stream& stream) { return state_.streams.WaitForOthers(stream); });
+    absl::Status status;
+    const absl::Status waited = state_.EnqueueAndWait([&](Stream& stream) {
+      // The error of one stream does not end the wait for the others.
+      status = state_.streams.WaitForOthers(stream);
+      return absl::OkStatus();
+    });
+    status.Update(waited);
+    return status;
   }
 
   // sync_memcpy_htod, sync_memcpy_dtoh, sync_memcpy_dtod: copy `size` bytes and

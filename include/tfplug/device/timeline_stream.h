@@ -22,10 +22,10 @@
 #include "absl/types/span.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
-#include "tfplug/device/address_space.h"
 #include "tfplug/device/buffer_stream.h"
 #include "tfplug/device/host_task.h"
 #include "tfplug/device/internal/timeline.h"
+#include "tfplug/device/timeline_memory.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -53,10 +53,10 @@ namespace tfplug {
 //   };
 //   class Stream : public tfplug::TimelineStream<Stream, Buffer, Batch, Counter>
 //
-// `Buffer` is the author's class of memory, of which AddressSpace<Buffer*> has
+// `Buffer` is the author's class of memory, of which TimelineMachine<Buffer> has
 // the addresses; `host` is its pointer for the host, if Map made it. Counter and
 // Batch are constructed without arguments. The author's Init initializes
-// counter().
+// counter(). The device's memory is a TimelineAllocator.
 //
 // The rest is here: events, timers, waits, host tasks, copies from and to any
 // host memory in the order of the stream, and memory for kernels' arguments. The
@@ -94,8 +94,10 @@ class TimelineStream
   // Bytes of arguments in a batch, and of a piece of a copy from or to the host.
   static constexpr uint64_t kArgumentsSize = 64 << 10, kPieceSize = 2 << 20;
 
-  explicit TimelineStream(const AddressSpace<Buffer*>& addresses)
-      : Base(addresses) {}
+  explicit TimelineStream(TimelineMachine<Buffer>& machine)
+      : Base(machine.addresses), machine_(machine) {
+    machine.AddStream(timeline_);
+  }
   ~TimelineStream() override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -109,6 +111,7 @@ class TimelineStream
     for (const auto& recording : in_flight_) {
       timeline_->BlockHost(recording->value).IgnoreError();
     }
+    machine_.RemoveStream(timeline_.get());
   }
 
   // Prepares a batch to be recorded, a new one or one that is done.
@@ -134,7 +137,7 @@ class TimelineStream
 
   absl::Status CopyToBuffer(Location to, const void* from,
                             uint64_t size) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     const char* data = static_cast<const char*>(from);
     // The source may be read now only if no host task has to write it first.
     if (size <= kArgumentsSize / 4 && !IsHeld()) {
@@ -144,7 +147,7 @@ class TimelineStream
                            batch.Copy(to, block.at, size);
                          });
     }
-    return InPieces(size, [&](uint64_t offset, uint64_t n) {
+    return InPieces(lock, size, [&](uint64_t offset, uint64_t n) {
       char* const staging = staging_->host;
       TFPLUG_RETURN_IF_ERROR(AddHostStep([=](const absl::Status& before) {
         if (before.ok()) std::memcpy(staging, data + offset, n);
@@ -157,9 +160,9 @@ class TimelineStream
     });
   }
   absl::Status CopyFromBuffer(void* to, Location from, uint64_t size) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     char* const data = static_cast<char*>(to);
-    return InPieces(size, [&](uint64_t offset, uint64_t n) {
+    return InPieces(lock, size, [&](uint64_t offset, uint64_t n) {
       TFPLUG_RETURN_IF_ERROR(Add(0, [&](Batch& batch, const Block&) {
         batch.Copy({staging_.get(), 0}, {from.handle, from.offset + offset}, n);
       }));
@@ -234,13 +237,24 @@ class TimelineStream
   absl::Status RunOnHost(HostTask task) override {
     const auto shared = std::make_shared<HostTask>(std::move(task));
     const std::lock_guard<std::mutex> lock(mutex_);
+    StampTimer();
     const absl::Status status =
         AddHostStep([shared](const absl::Status& before) {
           const absl::Status ran = shared->Run();
           return before.ok() ? ran : before;
         });
-    if (!status.ok()) shared->Release();
-    return status;
+    if (!status.ok()) {
+      shared->Release();
+      return status;
+    }
+    StampTimer();
+    return absl::OkStatus();
+  }
+
+  // A timer's times are those of work that has been submitted.
+  absl::Status StopTimer(Timer& timer) override {
+    timer.Stop();
+    return Submit();
   }
 
   absl::Status GetStatus() override {
@@ -296,7 +310,7 @@ class TimelineStream
   // All functions below need the lock.
 
   // Whether work is kept for the thread, behind which new work has to stay.
-  bool IsHeld() const { return is_working_ || !steps_.empty(); }
+  bool IsHeld() const { return working_on_ != 0 || !steps_.empty(); }
 
   template <class Record>
   absl::Status Add(uint64_t argument_size, const Record& record) {
@@ -348,6 +362,7 @@ class TimelineStream
       recording->waits = std::exchange(waits_, {});
       recording->commands = 0;
       recording->arguments_used = 0;
+      timeline_->SetAdded(last_);
       open_ = std::move(recording);
     }
     if (argument_size != 0 && open_->arguments == nullptr) {
@@ -407,15 +422,38 @@ class TimelineStream
   // Calls add(offset, n) for the pieces of a copy through the staging memory.
   // Its steps are in order with those of the host, so one piece is enough.
   template <class AddPiece>
-  absl::Status InPieces(uint64_t size, const AddPiece& add) {
+  absl::Status InPieces(std::unique_lock<std::mutex>& lock, uint64_t size,
+                        const AddPiece& add) {
     TFPLUG_RETURN_IF_ERROR(timeline_->status());
     if (staging_ == nullptr && size != 0) {
       TFPLUG_ASSIGN_OR_RETURN(staging_, self().Self::Map(kPieceSize));
     }
+    const uint64_t before = last_;
     for (uint64_t offset = 0; offset < size; offset += kPieceSize) {
-      TFPLUG_RETURN_IF_ERROR(add(offset, std::min(size - offset, kPieceSize)));
+      const absl::Status status =
+          add(offset, std::min(size - offset, kPieceSize));
+      if (status.ok()) continue;
+      if (last_ > before) Abandon(lock, before, status);
+      return status;
     }
     return absl::OkStatus();
+  }
+  // Fails the stream, and removes the steps after `before`: they refer to host
+  // memory of a copy that is not made.
+  void Abandon(std::unique_lock<std::mutex>& lock, uint64_t before,
+               const absl::Status& status) {
+    timeline_->Fail(status);
+    while (!steps_.empty() && steps_.back().value > before) steps_.pop_back();
+    changed_.wait(lock, [&, last = last_] {
+      return working_on_ <= before || working_on_ > last;
+    });
+  }
+
+  // Enqueues a command that does nothing for a timer that runs, which then has
+  // the time of the host's work as well.
+  void StampTimer() {
+    if (ABSL_PREDICT_TRUE(!Timer::IsRunning())) return;
+    Add(0, [](Batch&, const Block&) {}).IgnoreError();
   }
 
   // Lets the thread call run(status) once all work so far is done or has failed,
@@ -430,6 +468,7 @@ class TimelineStream
       }));
     }
     steps_.push_back({++last_, nullptr, std::move(run)});
+    timeline_->SetAdded(last_);
     changed_.notify_all();
     return absl::OkStatus();
   }
@@ -440,7 +479,7 @@ class TimelineStream
       if (steps_.empty()) return;
       Step step = std::move(steps_.front());
       steps_.pop_front();
-      is_working_ = true;
+      working_on_ = step.value;
       if (step.recording != nullptr) {
         SubmitNow(std::move(step.recording)).IgnoreError();
       } else {
@@ -455,10 +494,12 @@ class TimelineStream
         }
         lock.lock();
       }
-      is_working_ = false;
+      working_on_ = 0;
+      changed_.notify_all();
     }
   }
 
+  TimelineMachine<Buffer>& machine_;
   const std::shared_ptr<device_internal::Timeline<Counter>> timeline_ =
       std::make_shared<device_internal::Timeline<Counter>>();
   std::mutex mutex_;
@@ -472,7 +513,8 @@ class TimelineStream
   std::thread thread_;  // runs the steps; started at the first
   std::condition_variable changed_;
   std::deque<Step> steps_;
-  bool is_working_ = false, stops_ = false;
+  uint64_t working_on_ = 0;  // a step, or 0
+  bool stops_ = false;
 };
 
 }  // namespace tfplug

@@ -148,6 +148,14 @@ TEST_CASE_FIXTURE(Uploads, "if a wait fails, so does the copy") {
   }
 }
 
+TEST_CASE_FIXTURE(Uploads, "after a wait that fails, the others follow") {
+  Trace::Get().fail = "WaitForEvent";
+  CHECK_FALSE(Copy().ok());
+  Trace::Get().fail = "";
+  CHECK(Take() == Calls{"h2d waits for compute", "h2d waits for d2h",
+                        "h2d waits for d2d"});
+}
+
 TEST_CASE_FIXTURE(Uploads, "copies wait for existing streams only") {
   auto fifth = device().CreateStream().value();
   Name("fifth", *fifth);

@@ -3,6 +3,7 @@
 #define TFPLUG_DEVICE_INTERNAL_TIMELINE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -19,12 +20,32 @@
 
 namespace tfplug::device_internal {
 
+// What memory has to know of the progress of a stream. Thread-safe.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+
+  // Returns the newest step, which may not have been submitted.
+  uint64_t added() const { return added_.load(std::memory_order_acquire); }
+  void SetAdded(uint64_t value) {
+    added_.store(value, std::memory_order_release);
+  }
+
+  // Returns whether none of the steps up to `value` uses memory, now or later.
+  virtual bool IsOver(uint64_t value) = 0;
+  // Waits for those that have been submitted, and so for the device only.
+  virtual void BlockHostForDevice(uint64_t value) = 0;
+
+ private:
+  std::atomic<uint64_t> added_{0};
+};
+
 // The progress of a stream, whose steps have the values 1, 2, ...: batches of
 // commands, at whose end the device sets the author's counter, and steps that
 // run on the host. A step is submitted after all earlier ones; one on the host
 // is then done. Thread-safe.
 template <class Counter>
-class Timeline {
+class Timeline final : public Progress {
  public:
   Counter& counter() { return counter_; }
 
@@ -79,6 +100,29 @@ class Timeline {
         Reach(waited.ok() ? absl::StatusOr<uint64_t>(value) : waited, value)
             .status();
     return failed.ok() ? status : failed;
+  }
+
+  bool IsOver(uint64_t value) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (value > submitted()) {
+        if (status_.ok()) return false;
+        value = device_submitted_;  // the others never run
+      }
+      if (value <= std::max(reached_, host_done_)) return true;
+    }
+    // A lost device uses no memory.
+    return Reach(counter_.Get(), value).value_or(true);
+  }
+  void BlockHostForDevice(uint64_t value) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      value = std::min(value, device_submitted_);
+      if (value <= std::max(reached_, host_done_)) return;
+    }
+    const absl::Status waited = counter_.Wait(value);
+    Reach(waited.ok() ? absl::StatusOr<uint64_t>(value) : waited, value)
+        .IgnoreError();
   }
 
  private:

@@ -90,15 +90,15 @@ class StreamList {
   }
   // Makes work enqueued on `stream` from now on wait for all work enqueued so
   // far on the other streams. Since the waits refer only to earlier work, they
-  // cannot form a cycle.
+  // cannot form a cycle. Waits for all of them even if a wait fails, and returns
+  // the first error.
   absl::Status WaitForOthers(StreamT& stream) {
     std::lock_guard<std::mutex> lock(mutex_);
+    absl::Status status;
     for (StreamT* other : streams_) {
-      if (other == &stream) continue;
-      absl::Status status = stream.StreamT::WaitForStream(*other);
-      if (!status.ok()) return status;
+      if (other != &stream) status.Update(stream.StreamT::WaitForStream(*other));
     }
-    return absl::OkStatus();
+    return status;
   }
 
  private:

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_TIMELINE_MEMORY_H_
+#define TFPLUG_DEVICE_TIMELINE_MEMORY_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/device/address_space.h"
+#include "tfplug/device/buffer_stream.h"
+#include "tfplug/device/internal/timeline.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// What the streams and the memory of a device with TimelineStreams share: the
+// addresses of buffers, and the buffers that were released while work might
+// still use them. A base or member of the author's device, which destroys it
+// before the driver's objects. Thread-safe.
+template <class Buffer>
+class TimelineMachine {
+ public:
+  AddressSpace<Buffer*> addresses;
+
+  // Called by streams.
+  void AddStream(std::shared_ptr<device_internal::Progress> stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    streams_.push_back(std::move(stream));
+  }
+  void RemoveStream(const device_internal::Progress* stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    streams_.erase(
+        std::find_if(streams_.begin(), streams_.end(),
+                     [&](const auto& each) { return each.get() == stream; }));
+  }
+
+  // Destroys the buffer once all work that has been enqueued is done, in this
+  // call or a later one. Waits for nothing: TensorFlow holds the lock of its
+  // allocator, for which a task of a stream may wait.
+  void Retire(std::unique_ptr<Buffer> buffer) {
+    Retired retired{std::move(buffer), {}};
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (const auto& stream : streams_) {
+        retired.uses.push_back({stream, stream->added()});
+      }
+    }
+    if (!IsOver(retired)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      retired_.push_back(std::move(retired));
+    }
+    Collect();
+  }
+  // Destroys the buffers that are out of use.
+  void Collect() {
+    std::vector<Retired> over;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto end = std::partition(retired_.begin(), retired_.end(),
+                                    [](Retired& each) { return !IsOver(each); });
+    std::move(end, retired_.end(), std::back_inserter(over));
+    retired_.erase(end, retired_.end());
+  }
+  // Does the same after the work that the device has begun.
+  void WaitAndCollect() {
+    std::vector<Use> uses;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (const Retired& each : retired_) {
+        uses.insert(uses.end(), each.uses.begin(), each.uses.end());
+      }
+    }
+    for (const Use& use : uses) use.stream->BlockHostForDevice(use.step);
+    Collect();
+  }
+
+ private:
+  struct Use {
+    std::shared_ptr<device_internal::Progress> stream;
+    uint64_t step;  // the last one that may use the buffer
+  };
+  struct Retired {
+    std::unique_ptr<Buffer> buffer;
+    std::vector<Use> uses;
+  };
+
+  static bool IsOver(Retired& retired) {
+    auto& uses = retired.uses;
+    while (!uses.empty() && uses.back().stream->IsOver(uses.back().step)) {
+      uses.pop_back();
+    }
+    return uses.empty();
+  }
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<device_internal::Progress>> streams_;
+  std::vector<Retired> retired_;
+};
+
+// An allocator for TimelineStreams. Buffers are destroyed when no work uses them
+// any more.
+template <class Self, class Buffer>
+class TimelineAllocator : public BufferAllocator<Self, Buffer*> {
+ public:
+  explicit TimelineAllocator(TimelineMachine<Buffer>& machine)
+      : BufferAllocator<Self, Buffer*>(machine.addresses), machine_(machine) {}
+
+  // Creates a buffer of `size` bytes; RESOURCE_EXHAUSTED if the device is full.
+  virtual absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size) = 0;
+
+  // ---- The hooks of BufferAllocator ----------------------------------------
+
+  absl::StatusOr<Buffer*> CreateBuffer(uint64_t size) override {
+    machine_.Collect();
+    auto buffer = static_cast<Self&>(*this).Self::MakeBuffer(size);
+    if (absl::IsResourceExhausted(buffer.status())) {
+      machine_.WaitAndCollect();
+      buffer = static_cast<Self&>(*this).Self::MakeBuffer(size);
+    }
+    if (!buffer.ok()) return buffer.status();
+    return buffer->release();
+  }
+  absl::Status ReleaseBuffer(Buffer* buffer) override {
+    machine_.Retire(std::unique_ptr<Buffer>(buffer));
+    return absl::OkStatus();
+  }
+
+ private:
+  TimelineMachine<Buffer>& machine_;
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_DEVICE_TIMELINE_MEMORY_H_
