@@ -174,8 +174,7 @@ absl::Status Stream::SubmitBatch(Batch& batch, absl::Span<const Wait> waits,
   return vk.Call(vk.QueueSubmit, machine_.queue, 1, &info, nullptr);
 }
 
-Memory::Memory(Device& device)
-    : TimelineAllocator(device), device_(device) {}
+Memory::Memory(Device& device) : TimelineAllocator(device), device_(device) {}
 
 absl::StatusOr<std::unique_ptr<Buffer>> Memory::MakeBuffer(uint64_t size) {
   return Buffer::Create(device_, size, false);

@@ -391,7 +391,8 @@ struct Held {
     return tfplug::HostTask(
         [](void* argument, tfplug::capi::TF_Status*) {
           std::unique_lock<std::mutex> lock(mutex);
-          changed.wait(lock, [&] { return static_cast<Held*>(argument)->may_end; });
+          changed.wait(lock,
+                       [&] { return static_cast<Held*>(argument)->may_end; });
         },
         this);
   }

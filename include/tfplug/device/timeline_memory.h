@@ -62,8 +62,9 @@ class TimelineMachine {
   void Collect() {
     std::vector<Retired> over;
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto end = std::partition(retired_.begin(), retired_.end(),
-                                    [](Retired& each) { return !IsOver(each); });
+    const auto end =
+        std::partition(retired_.begin(), retired_.end(),
+                       [](Retired& each) { return !IsOver(each); });
     std::move(end, retired_.end(), std::back_inserter(over));
     retired_.erase(end, retired_.end());
   }

@@ -96,7 +96,8 @@ class StreamList {
     std::lock_guard<std::mutex> lock(mutex_);
     absl::Status status;
     for (StreamT* other : streams_) {
-      if (other != &stream) status.Update(stream.StreamT::WaitForStream(*other));
+      if (other != &stream)
+        status.Update(stream.StreamT::WaitForStream(*other));
     }
     return status;
   }
