@@ -138,8 +138,9 @@ def check_copied_examples(tfplug, work):
     """Builds copies of the examples: a whole plug-in, and devices of which the tests
     run where there is a driver."""
     path = f"{tfplug('--pkgconfigdir')}:{os.environ.get('PKG_CONFIG_PATH', '')}"
-    for origin in ("cuda_like", "opencl"):
-        if origin == "opencl" and not pathlib.Path("/usr/include/CL/cl.h").exists():
+    headers = {"opencl": "CL/cl.h", "vulkan": "glslang/Public/resource_limits_c.h"}
+    for origin in ("vulkan", "cuda_like", "opencl"):
+        if not pathlib.Path("/usr/include", headers.get(origin, "")).exists():
             continue
         project = work / f"from_{origin}"
         tfplug("new", "acme", "--from", origin, "--directory", project)
@@ -151,6 +152,8 @@ def check_copied_examples(tfplug, work):
         run(MESON, "compile", "-C", project / "build", "conformance")
         run(MESON, "test", "-C", project / "build", "--no-rebuild",
             TFPLUG_CACHE_DIR=str(work))  # fmt: skip
+        if origin == "vulkan":  # Links glslang.
+            run(MESON, "compile", "-C", project / "build", "acme")
     run(MESON, "compile", "-C", project / "build")
     check_symbols(project / "build/libacme.so")
 

@@ -34,14 +34,10 @@ absl::Status Driver::Probe() {
 absl::Status Driver::Load() {
   if (!devices.empty()) return absl::OkStatus();
   tfplug::LoadDriversListedIn("OCL_ICD_VENDORS", {"/etc/OpenCL/vendors"});
-  TFPLUG_ASSIGN_OR_RETURN(
-      const tfplug::Driver library,
-      tfplug::LoadDriver(
-          {"libOpenCL.so.1", "libOpenCL.so"},
-          {"install OpenCL's loader and a driver (Debian: "
-           "ocl-icd-libopencl1, and for CPUs pocl-opencl-icd)"}));
-  TFPLUG_RETURN_IF_ERROR(FindAll(library));
-  FailInForkedChildren();
+  TFPLUG_RETURN_IF_ERROR(
+      LoadAll({"libOpenCL.so.1", "libOpenCL.so"},
+              {"install OpenCL's loader and a driver (Debian: "
+               "ocl-icd-libopencl1, and for CPUs pocl-opencl-icd)"}));
   cl_platform_id platforms[16];
   cl_uint count = 0;
   if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) count = 0;

@@ -5,18 +5,12 @@
 #include <tfplug/compiled/compiled.h>
 #include <tfplug/compiled/glslang.h>
 
-#include <cstring>
-
 #include "vulkan.h"
 
 namespace vulkan {
 
 struct Program final : tfplug::Program {
-  explicit Program(VkDevice owner) : device(owner) {}
-  ~Program() override { vk.DestroyPipeline(device, pipeline, nullptr); }
-
-  const VkDevice device;
-  VkPipeline pipeline = nullptr;
+  Owned<VkPipeline, &Driver::DestroyPipeline> pipeline;
 };
 
 // tfplug generates GLSL for each kernel.
@@ -39,20 +33,21 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
         VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
     code.codeSize = binary.size();
     code.pCode = reinterpret_cast<const uint32_t*>(binary.data());
+    Owned<VkShaderModule, &Driver::DestroyShaderModule> module;
+    TFPLUG_RETURN_IF_ERROR(
+        vk.Create(vk.CreateShaderModule, machine.device, code, module));
     VkComputePipelineCreateInfo info = {
         VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
     info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module;
     info.stage.pName = "main";
     info.layout = machine.layout;
-    TFPLUG_RETURN_IF_ERROR(vk.Call(vk.CreateShaderModule, machine.device, &code,
-                                   nullptr, &info.stage.module));
-    auto program = std::make_unique<Program>(machine.device);
-    const absl::Status status =
-        vk.Call(vk.CreateComputePipelines, machine.device, nullptr, 1, &info,
-                nullptr, &program->pipeline);
-    vk.DestroyShaderModule(machine.device, info.stage.module, nullptr);
-    TFPLUG_RETURN_IF_ERROR(status);
+    auto program = std::make_unique<Program>();
+    program->pipeline.parent = machine.device;
+    TFPLUG_RETURN_IF_ERROR(vk.Call(vk.CreateComputePipelines, machine.device,
+                                   nullptr, 1, &info, nullptr,
+                                   &program->pipeline.object));
     return program;
   }
 
@@ -60,23 +55,9 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                       const tfplug::Grid& grid,
                       const tfplug::KernelArguments& arguments) override {
     const Machine& machine = stream.machine();
-    absl::InlinedVector<VkDeviceAddress, 16> pointers;
-    for (void* const pointer : arguments.pointers) {
-      TFPLUG_ASSIGN_OR_RETURN(const Location at,
-                              machine.addresses.Find(pointer));
-      const VkDeviceAddress base =
-          at.handle == nullptr ? 0 : at.handle->address;
-      pointers.push_back(base + at.offset);
-    }
-    const size_t size = pointers.size() * sizeof(VkDeviceAddress);
-    return stream.Enqueue(
-        size + arguments.parameters_size,
-        [&](Batch& batch, const Stream::Block& block) {
-          std::memcpy(block.host, pointers.data(), size);
-          std::memcpy(block.host + size, arguments.parameters,
-                      arguments.parameters_size);
-          const VkDeviceAddress address =
-              block.at.handle->address + block.at.offset;
+    return tfplug::EnqueueWithBlock(
+        stream, machine.addresses, arguments,
+        [&](Batch& batch, VkDeviceAddress address) {
           vk.CmdBindPipeline(batch.commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                              program.pipeline);
           vk.CmdPushConstants(batch.commands, machine.layout,

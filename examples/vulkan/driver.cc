@@ -23,11 +23,7 @@ absl::StatusOr<std::string> Driver::Load() {
   const char* const remedy =
       "install Vulkan's loader and a driver (Debian: libvulkan1, and "
       "mesa-vulkan-drivers, which also has one for CPUs)";
-  TFPLUG_ASSIGN_OR_RETURN(
-      const tfplug::Driver library,
-      tfplug::LoadDriver({"libvulkan.so.1", "libvulkan.so"}, {remedy}));
-  TFPLUG_RETURN_IF_ERROR(FindAll(library));
-  FailInForkedChildren();
+  TFPLUG_RETURN_IF_ERROR(LoadAll({"libvulkan.so.1", "libvulkan.so"}, {remedy}));
   VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.apiVersion = VK_API_VERSION_1_2;
   VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};

@@ -20,7 +20,7 @@ namespace vulkan {
 struct Features {
   // Calls visit(name, feature) for those that streams and kernels need.
   template <class Visit>
-  void VisitNeeded(const Visit& visit) {
+  void VisitNeeded(const Visit& visit) const {
     visit("shaderInt16", v10.features.shaderInt16);
     visit("shaderInt64", v10.features.shaderInt64);
     visit("storageBuffer16BitAccess", v11.storageBuffer16BitAccess);
@@ -74,7 +74,7 @@ class Driver final : public tfplug::DriverTable<VkResult> {
   VK(FreeMemory) VK(BindBufferMemory) VK(MapMemory) VK(GetBufferDeviceAddress)
   VK(CreateSemaphore) VK(DestroySemaphore) VK(GetSemaphoreCounterValue)
   VK(WaitSemaphores) VK(CreateCommandPool) VK(DestroyCommandPool)
-  VK(ResetCommandPool) VK(AllocateCommandBuffers) VK(BeginCommandBuffer)
+  VK(AllocateCommandBuffers) VK(BeginCommandBuffer)
   VK(EndCommandBuffer) VK(QueueSubmit) VK(CmdPipelineBarrier) VK(CmdCopyBuffer)
   VK(CmdFillBuffer) VK(CmdBindPipeline) VK(CmdPushConstants) VK(CmdDispatch)
   VK(CreateQueryPool) VK(DestroyQueryPool) VK(CmdResetQueryPool)
@@ -85,6 +85,9 @@ class Driver final : public tfplug::DriverTable<VkResult> {
 #undef VK
 };
 inline Driver vk;
+
+template <class Object, auto destroy>
+using Owned = tfplug::OwnedChild<VkDevice, Object, vk, destroy>;
 
 }  // namespace vulkan
 

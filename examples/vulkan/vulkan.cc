@@ -3,6 +3,8 @@
 
 #include <tfplug/graph_pass.h>
 
+#include "absl/strings/str_cat.h"
+
 TFPLUG_REGISTER_DEVICE(vulkan::Platform);
 TFPLUG_REGISTER_GRAPH_PASSES("VULKAN");
 
@@ -29,16 +31,17 @@ uint32_t FindMemory(const PhysicalDevice& device, uint32_t allowed,
 
 }  // namespace
 
-absl::Status Handles::Init(const PhysicalDevice& physical_device) {
-  physical = physical_device;
-  Features features;
-  features.VisitNeeded([](const char*, VkBool32& feature) { feature = 1; });
-  features.v10.features.shaderFloat64 = physical.has_doubles;
+absl::Status Machine::Init(int ordinal) {
+  TFPLUG_RETURN_IF_ERROR(vk.Load().status());
+  physical = vk.devices[static_cast<size_t>(ordinal)];
   const float priority = 1;
   VkDeviceQueueCreateInfo queues = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queues.queueFamilyIndex = physical.family;
   queues.queueCount = 1;
   queues.pQueuePriorities = &priority;
+  Features features;  // all that the device has
+  vk.GetPhysicalDeviceFeatures2(physical.handle, &features.v10);
+  features.v10.features.robustBufferAccess = 0;  // checks in kernels
   const VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                    &features.v10, 0, 1, &queues};
   TFPLUG_RETURN_IF_ERROR(
@@ -51,31 +54,30 @@ absl::Status Handles::Init(const PhysicalDevice& physical_device) {
       VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   constants.pushConstantRangeCount = 1;
   constants.pPushConstantRanges = &range;
-  return vk.Call(vk.CreatePipelineLayout, device, &constants, nullptr, &layout);
-}
-
-absl::Status Device::Init() {
-  TFPLUG_RETURN_IF_ERROR(vk.Load().status());
   TFPLUG_RETURN_IF_ERROR(
-      Handles::Init(vk.devices[static_cast<size_t>(ordinal_)]));
+      vk.Create(vk.CreatePipelineLayout, device, constants, layout));
   const VkPhysicalDeviceProperties& properties = physical.properties;
+  const VkPhysicalDeviceLimits& limits = properties.limits;
   tfplug::Target target;
   target.language = &tfplug::Glsl();
   target.name = absl::StrCat(HardwareName(), "; ", properties.apiVersion, "; ",
                              properties.driverVersion);
-  target.LimitGroupSize(properties.limits.maxComputeWorkGroupInvocations);
-  target.LimitGroupSize(properties.limits.maxComputeWorkGroupSize[0]);
-  target.local_memory = properties.limits.maxComputeSharedMemorySize;
-  target.most_groups = properties.limits.maxComputeWorkGroupCount[0];
+  target.is_cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  if (target.is_cpu) {
+    target.group_size = 64;
+    target.subgroup_size = 8;        // a vector
+    target.most_iterations = 60000;  // of llvmpipe's 65,535
+  }
+  target.LimitGroupSize(limits.maxComputeWorkGroupInvocations);
+  target.LimitGroupSize(limits.maxComputeWorkGroupSize[0]);
+  target.most_groups = limits.maxComputeWorkGroupCount[0];
   programs.SetTarget(std::move(target));
-  return clock_.Init();
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Buffer>> Buffer::Create(const Handles& handles,
-                                                       uint64_t size,
-                                                       bool is_for_host) {
-  const VkDevice device = handles.device;
-  std::unique_ptr<Buffer> buffer(new Buffer{device});
+absl::StatusOr<std::unique_ptr<Buffer>> Machine::MakeBuffer(uint64_t size,
+                                                            bool is_for_host) {
+  auto buffer = std::make_unique<Buffer>();
   VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
@@ -83,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Buffer>> Buffer::Create(const Handles& handles,
                VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   TFPLUG_RETURN_IF_ERROR(
-      vk.Call(vk.CreateBuffer, device, &info, nullptr, &buffer->object));
+      vk.Create(vk.CreateBuffer, device, info, buffer->object));
   VkMemoryRequirements needs;
   vk.GetBufferMemoryRequirements(device, buffer->object, &needs);
   const VkMemoryAllocateFlagsInfo addressed = {
@@ -91,9 +93,9 @@ absl::StatusOr<std::unique_ptr<Buffer>> Buffer::Create(const Handles& handles,
       VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
   const VkMemoryAllocateInfo allocation = {
       VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &addressed, needs.size,
-      FindMemory(handles.physical, needs.memoryTypeBits, is_for_host)};
-  TFPLUG_RETURN_IF_ERROR(vk.Call(vk.AllocateMemory, device, &allocation,
-                                 nullptr, &buffer->memory));
+      FindMemory(physical, needs.memoryTypeBits, is_for_host)};
+  TFPLUG_RETURN_IF_ERROR(
+      vk.Create(vk.AllocateMemory, device, allocation, buffer->memory));
   TFPLUG_RETURN_IF_ERROR(
       vk.Call(vk.BindBufferMemory, device, buffer->object, buffer->memory, 0));
   const VkBufferDeviceAddressInfo asked = {
@@ -108,82 +110,65 @@ absl::StatusOr<std::unique_ptr<Buffer>> Buffer::Create(const Handles& handles,
   return buffer;
 }
 
-absl::Status Counter::Init(VkDevice owner) {
-  device = owner;
+absl::StatusOr<uint64_t> Machine::TotalMemory() {
+  const uint32_t type = FindMemory(physical, ~0u, false);
+  const uint32_t heap = physical.memory.memoryTypes[type].heapIndex;
+  return physical.memory.memoryHeaps[heap].size;
+}
+
+absl::Status Machine::InitCounter(Counter& counter) {
   const VkSemaphoreTypeCreateInfo type = {
       VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
       VK_SEMAPHORE_TYPE_TIMELINE};
   const VkSemaphoreCreateInfo info = {VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
                                       &type};
-  return vk.Call(vk.CreateSemaphore, device, &info, nullptr, &semaphore);
+  return vk.Create(vk.CreateSemaphore, device, info, counter.semaphore);
 }
 
-absl::Status Batch::Begin(const Handles& owner) {
-  const VkDevice device = owner.device;
-  if (handles == nullptr) {
-    handles = &owner;
-    const VkCommandPoolCreateInfo pool_info = {
-        VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, 0,
-        owner.physical.family};
+absl::Status Machine::Begin(Batch& batch) {
+  if (batch.commands == nullptr) {
+    batch.period_ns = physical.properties.limits.timestampPeriod;
+    const VkCommandPoolCreateInfo pool = {
+        VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr,
+        VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, physical.family};
     TFPLUG_RETURN_IF_ERROR(
-        vk.Call(vk.CreateCommandPool, device, &pool_info, nullptr, &pool));
-    const VkQueryPoolCreateInfo times_info = {
+        vk.Create(vk.CreateCommandPool, device, pool, batch.pool));
+    const VkQueryPoolCreateInfo times = {
         VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0,
         VK_QUERY_TYPE_TIMESTAMP, Stream::kMostTimes};
     TFPLUG_RETURN_IF_ERROR(
-        vk.Call(vk.CreateQueryPool, device, &times_info, nullptr, &times));
+        vk.Create(vk.CreateQueryPool, device, times, batch.times));
     const VkCommandBufferAllocateInfo info = {
-        VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, pool,
+        VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, batch.pool,
         VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
     TFPLUG_RETURN_IF_ERROR(
-        vk.Call(vk.AllocateCommandBuffers, device, &info, &commands));
+        vk.Call(vk.AllocateCommandBuffers, device, &info, &batch.commands));
   }
-  TFPLUG_RETURN_IF_ERROR(vk.Call(vk.ResetCommandPool, device, pool, 0));
   const VkCommandBufferBeginInfo begin = {
       VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr,
       VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-  return vk.Call(vk.BeginCommandBuffer, commands, &begin);
+  return vk.Call(vk.BeginCommandBuffer, batch.commands, &begin);
 }
 
-absl::Status Stream::SubmitBatch(Batch& batch, absl::Span<const Wait> waits,
-                                 Counter& counter, uint64_t value) {
+// The barriers order commands also after those of earlier batches: all are
+// submitted to one queue. So nothing else is needed for the waits.
+absl::Status Machine::Submit(Batch& batch, absl::Span<const Wait> /*waits*/,
+                             Counter& counter, uint64_t value) {
   batch.Barrier();  // for the host
   TFPLUG_RETURN_IF_ERROR(vk.Call(vk.EndCommandBuffer, batch.commands));
-  absl::InlinedVector<VkSemaphore, 4> semaphores;
-  absl::InlinedVector<uint64_t, 4> values;
-  for (const Wait& wait : waits) {
-    semaphores.push_back(wait.counter->semaphore);
-    values.push_back(wait.value);
-  }
-  const absl::InlinedVector<VkPipelineStageFlags, 4> stages(
-      waits.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
-  const auto count = static_cast<uint32_t>(waits.size());
   const VkTimelineSemaphoreSubmitInfo timeline = {
       VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
       nullptr,
-      count,
-      values.data(),
+      0,
+      nullptr,
       1,
       &value};
-  VkSubmitInfo info = {VK_STRUCTURE_TYPE_SUBMIT_INFO, &timeline, count,
-                       semaphores.data(), stages.data()};
+  VkSubmitInfo info = {VK_STRUCTURE_TYPE_SUBMIT_INFO, &timeline};
   info.commandBufferCount = info.signalSemaphoreCount = 1;
   info.pCommandBuffers = &batch.commands;
-  info.pSignalSemaphores = &counter.semaphore;
-  const std::lock_guard<std::mutex> lock(machine_.queue_mutex);
-  return vk.Call(vk.QueueSubmit, machine_.queue, 1, &info, nullptr);
-}
-
-Memory::Memory(Device& device) : TimelineAllocator(device), device_(device) {}
-
-absl::StatusOr<std::unique_ptr<Buffer>> Memory::MakeBuffer(uint64_t size) {
-  return Buffer::Create(device_, size, false);
-}
-
-absl::StatusOr<uint64_t> Memory::TotalMemory() {
-  const VkPhysicalDeviceMemoryProperties& memory = device_.physical.memory;
-  const uint32_t type = FindMemory(device_.physical, ~0u, false);
-  return memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size;
+  info.pSignalSemaphores = &counter.semaphore.object;
+  const std::lock_guard<std::mutex> lock(queue_mutex);
+  return vk.Call(vk.QueueSubmit, queue, 1, &info, nullptr);
 }
 
 }  // namespace vulkan

@@ -27,6 +27,12 @@ _FILES = {
         "backend.h": "compilation and launch of kernels, whose source tfplug generates",
         "kernels.cc": "registration of the ops",
     },
+    "vulkan": {
+        "driver.*": "Vulkan's functions, loaded at run time, and their errors",
+        "my_device.*": "memory, command buffers and a semaphore on these functions",
+        "backend.h": "compilation and launch of kernels, whose source tfplug generates",
+        "kernels.cc": "registration of the ops",
+    },
     "cuda_like": {
         "driver/": "the functions of CUDA's driver API, loaded at run time",
         "my_device.*": "memory, streams and events on these functions",
@@ -36,6 +42,29 @@ _FILES = {
         "timer.*": "the device's own times, for profiles",
         "passes.cc": "the graph passes",
     },
+}
+# Libraries that a project links, beside tfplug: what they do, and their names, of which
+# not all exist everywhere.
+_LIBRARIES = {
+    "vulkan": ("compile kernels: glslang, static (Debian: glslang-dev, spirv-tools)",
+               "glslang MachineIndependent GenericCodeGen OGLCompiler OSDependent SPIRV "
+               "SPIRV-Tools-opt SPIRV-Tools glslang-default-resource-limits"),
+}
+_LINK = {
+    "meson": """
+libraries = []  # {0}
+foreach name : '{1}'.split()
+  libraries += meson.get_compiler('cpp').find_library(name, static: true, required: false)
+endforeach
+""",
+    "cmake": """
+foreach(name {1})  # {0}
+  find_library(FOUND_${{name}} lib${{name}}.a)
+  if(FOUND_${{name}})
+    target_link_libraries(my_device PRIVATE ${{FOUND_${{name}}}})
+  endif()
+endforeach()
+""",
 }
 # Files of the template whose names in the project are special.
 _PLACES = {
@@ -118,8 +147,9 @@ def _renamed(text, origin, name):
     text = text.replace("my_device", name).replace("MY_DEVICE", name.upper())
     if origin != "stub":
         for old, new in ((origin, name), (origin.upper(), name.upper())):
-            # Not in "pocl-opencl-icd", CL_TARGET_OPENCL_VERSION, CUDA_LIKE_DRIVER.
-            text = re.sub(rf"(?<![-\w]){old}(?![-\w])", new, text)
+            # Not in "pocl-opencl-icd", CL_TARGET_OPENCL_VERSION, CUDA_LIKE_DRIVER,
+            # <vulkan/vulkan.h>.
+            text = re.sub(rf"(?<![-\w])(?<!{old}/){old}(?![-\w/])", new, text)
             # Include guards, such as OPENCL_OPENCL_H_.
             text = re.sub(rf"(?<![A-Za-z0-9]){old}(?=_(\w+_)?H_\b)", new, text)
     return text
@@ -151,7 +181,13 @@ def _texts(options):
             return ", ".join(f"'{name}'" for name in names)
     else:
         listed = " ".join
+    more = ""
+    if origin in _LIBRARIES:
+        more = _renamed(_LINK[options.build].format(*_LIBRARIES[origin]), "stub",
+                        options.name)
     values = {
+        "@LIBRARIES@\n": more,
+        "plugin_dep@LIST@": "[plugin_dep, libraries]" if more else "plugin_dep",
         "@DEVICE_SOURCES@": listed(device),
         "@KERNEL_SOURCES@": listed(kernels),
         "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),

@@ -105,8 +105,7 @@ struct Batch {
   absl::StatusOr<uint64_t> ReadTime(uint32_t slot) { return times[slot]; }
 };
 
-class Stream;
-using TimelineStream = tfplug::TimelineStream<Stream, Buffer, Batch, Counter>;
+using Base = tfplug::TimelineMachine<Buffer, Batch, Counter>;
 
 // The driver's queue.
 class Queue {
@@ -119,8 +118,8 @@ class Queue {
     }
     thread_.join();
   }
-  void Add(Batch& batch, absl::Span<const TimelineStream::Wait> waits,
-           Counter& counter, uint64_t value) {
+  void Add(Batch& batch, absl::Span<const Base::Wait> waits, Counter& counter,
+           uint64_t value) {
     entries_.push_back({&batch, {waits.begin(), waits.end()}, &counter, value});
     changed.notify_all();
   }
@@ -128,7 +127,7 @@ class Queue {
  private:
   struct Entry {
     Batch* batch;
-    std::vector<TimelineStream::Wait> waits;
+    std::vector<Base::Wait> waits;
     Counter* counter;
     uint64_t value;
   };
@@ -141,7 +140,7 @@ class Queue {
       if (stops_) return;
       const Entry entry = entries_.front();
       entries_.pop_front();
-      for (const TimelineStream::Wait& wait : entry.waits) {
+      for (const Base::Wait& wait : entry.waits) {
         WaitFor(lock,
                 [&] { return stops_ || wait.counter->value() >= wait.value; });
       }
@@ -157,52 +156,38 @@ class Queue {
   std::thread thread_{[this] { Run(); }};
 };
 
-struct Machine : tfplug::TimelineMachine<Buffer> {
-  int submissions = 0;
-  Queue queue;
-};
-
-class Stream final : public TimelineStream {
- public:
-  explicit Stream(Machine& machine)
-      : TimelineStream(machine), machine_(machine) {}
-
-  absl::Status BeginBatch(Batch& batch) override {
+struct Machine : Base {
+  absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size,
+                                                     bool is_for_host) {
+    if (!is_for_host && live_buffers >= most_buffers) {
+      return absl::ResourceExhaustedError("the device is full");
+    }
+    return std::make_unique<Buffer>(size);
+  }
+  absl::StatusOr<uint64_t> TotalMemory() { return 1 << 30; }
+  absl::Status InitCounter(Counter&) { return absl::OkStatus(); }
+  absl::Status Begin(Batch& batch) {
     if (batches_left == 0) return absl::InternalError("begin failed");
     if (batches_left > 0) --batches_left;
     batch.commands.clear();
     return absl::OkStatus();
   }
-  absl::Status SubmitBatch(Batch& batch, absl::Span<const Wait> waits,
-                           Counter& counter, uint64_t value) override {
+  absl::Status Submit(Batch& batch, absl::Span<const Wait> waits,
+                      Counter& counter, uint64_t value) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (is_lost) return Lost();
     if (submissions_left == 0) return absl::InternalError("submit failed");
     if (submissions_left > 0) --submissions_left;
-    ++machine_.submissions;
-    machine_.queue.Add(batch, waits, counter, value);
+    ++submissions;
+    queue.Add(batch, waits, counter, value);
     return absl::OkStatus();
   }
-  absl::StatusOr<std::unique_ptr<Buffer>> Map(uint64_t size) override {
-    return std::make_unique<Buffer>(size);
-  }
 
- private:
-  Machine& machine_;
+  int most_buffers = 1000, submissions = 0;
+  Queue queue;
 };
-
-class Memory final : public tfplug::TimelineAllocator<Memory, Buffer> {
- public:
-  explicit Memory(Machine& machine) : TimelineAllocator(machine) {}
-  absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size) override {
-    if (live_buffers >= most_buffers) {
-      return absl::ResourceExhaustedError("the device is full");
-    }
-    return std::make_unique<Buffer>(size);
-  }
-  int most_buffers = 1000;
-  absl::StatusOr<uint64_t> TotalMemory() override { return 1 << 30; }
-};
+using Stream = tfplug::TimelineStream<Machine>;
+using Memory = tfplug::TimelineAllocator<Machine>;
 
 class Device final : public tfplug::Device<Stream, Memory>, public Machine {
  public:
@@ -314,8 +299,7 @@ TEST_CASE("TimelineStream: the arguments of a command live until it is done") {
   Fake::Set(is_paused, true);
   uint64_t sum = 0, expected = 0;
   for (uint64_t i = 0; i < 1000; ++i) {
-    CHECK(fake.a.Enqueue(700, [&](Batch& batch,
-                                  const TimelineStream::Block& block) {
+    CHECK(fake.a.Enqueue(700, [&](Batch& batch, const Stream::Block& block) {
       CHECK(block.at.offset % 256 == 0);
       std::memcpy(block.host, &i, sizeof(i));
       std::memset(block.host + 692, 0x55, 8);
@@ -327,9 +311,8 @@ TEST_CASE("TimelineStream: the arguments of a command live until it is done") {
     }) == absl::OkStatus());
     expected += i;
   }
-  CHECK(absl::IsInvalidArgument(
-      fake.a.Enqueue(TimelineStream::kArgumentsSize + 1,
-                     [](Batch&, const TimelineStream::Block&) {})));
+  CHECK(absl::IsInvalidArgument(fake.a.Enqueue(
+      Stream::kArgumentsSize + 1, [](Batch&, const Stream::Block&) {})));
   Fake::Set(is_paused, false);
   CHECK(fake.a.BlockHostUntilDone() == absl::OkStatus());
   CHECK(sum == expected);
@@ -425,7 +408,7 @@ TEST_CASE("TimelineAllocator: a full device waits for memory in use") {
   const DeviceMemory memory = fake.allocator.Allocate(1024, 0).value();
   CHECK(fake.a.CopyDeviceToDevice(memory, fake.memory, 8) == absl::OkStatus());
   CHECK(fake.allocator.Deallocate(memory) == absl::OkStatus());
-  fake.allocator.most_buffers = live_buffers;
+  fake.machine.most_buffers = live_buffers;
   std::thread resumes([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     Fake::Set(is_paused, false);
@@ -438,7 +421,7 @@ TEST_CASE("TimelineAllocator: a full device waits for memory in use") {
 }
 
 TEST_CASE("TimelineStream: a copy that fails in the middle leaves nothing") {
-  constexpr uint64_t kSize = 3 * TimelineStream::kPieceSize;
+  constexpr uint64_t kSize = 3 * Stream::kPieceSize;
   for (const bool is_upload : {true, false}) {
     for (int batches = 0; batches < 3; ++batches) {
       CAPTURE(is_upload);

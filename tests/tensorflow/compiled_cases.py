@@ -91,6 +91,10 @@ def apply_ops(kind):
             tf.gather(a, ids), tf.constant(ids), 7),
         "top k": lambda: tf.math.top_k(a, 4)[0],
         "cumsum": lambda: tf.cumsum(a, 1, reverse=True),
+        "long sum": lambda: tf.reduce_sum(tf.fill([1 << 24], 0.5)),
+        "long sums": lambda: tf.reduce_sum(tf.fill([70000, 3], 0.5), 0),
+        "deep product": lambda: tf.matmul(
+            tf.fill([3, 100_003], 0.5), tf.fill([100_003, 2], 2.0)),
         "many groups": lambda: tf.fill([1 << 25], 0.5)[:: 1 << 20],
         "random": lambda: tf.random.stateless_uniform([100], [1, 2]),
         "qr": lambda: tf.abs(tf.linalg.qr(a)[1]),

@@ -2,6 +2,10 @@
 """Tests examples/vulkan on the Vulkan driver of this machine: Mesa's lavapipe, which
 runs on the CPU."""
 
+import json
+import pathlib
+import re
+
 import compiled_cases as cases
 import harness
 import numpy as np
@@ -48,3 +52,58 @@ def test_no_driver():
     result = run(cases.both, "VULKAN", 2, VK_DRIVER_FILES="/nonexistent.json")
     assert result.ok and result.value[0] == 0, result
     assert "Vulkan's loader found no driver: install" in result.log
+
+
+def run_with(fault, tmp_path, function, *arguments):
+    """Runs the function on a driver with a fault of tests/vulkan/fault_layer.cc."""
+    library = PLUGIN.parents[2] / "tests/libvulkan_fault_layer.so"
+    (tmp_path / "layer.json").write_text(json.dumps({
+        "file_format_version": "1.0.0", "layer": {
+            "name": "VK_LAYER_TFPLUG_fault", "type": "INSTANCE",
+            "library_path": str(library), "api_version": "1.3.0",
+            "implementation_version": "1", "description": "faults"}}))
+    return run(function, *arguments, VK_LAYER_PATH=str(tmp_path),
+               VK_INSTANCE_LAYERS="VK_LAYER_TFPLUG_fault", VULKAN_FAULT=str(fault),
+               TFPLUG_CACHE_DIR=str(tmp_path / "cache"), TMPDIR=str(tmp_path))
+
+
+def add_often(kind):
+    """Returns the errors of 100 sums, and of one after the first error."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    errors = []
+    for _ in range(100):
+        try:
+            with tf.device(f"/device:{kind}:0"):
+                tf.add(tf.fill([4], 1.0), 2.0, name="my_sum").numpy()
+        except tf.errors.OpError as e:
+            errors.append([type(e).__name__, str(e)])
+            if len(errors) == 2:
+                break
+    return errors
+
+
+@pytest.mark.parametrize("fault, missing", [
+    ("queues", "queue for compute with timestamps"), ("features", "shaderInt64")])
+def test_a_device_without_what_is_needed(fault, missing, tmp_path):
+    result = run_with(fault, tmp_path, cases.both, "VULKAN", 2)
+    assert result.ok and result.value[0] == 0, result
+    [line] = [line for line in result.log.splitlines() if "no suitable Vulkan" in line]
+    assert f"has no {missing}" in line
+
+
+def test_a_kernel_that_the_driver_refuses(tmp_path):
+    result = run_with("pipelines", tmp_path, add_often, "VULKAN")
+    assert result.ok and len(result.value) == 2, result
+    for _, message in result.value:
+        assert "vkCreateComputePipelines returned Vulkan's error -13" in message
+        assert "Fill" in message or "my_sum" in message, message
+        source = pathlib.Path(re.search(r"The source is in (\S+);", message)[1])
+        assert source.read_text().startswith("#version 460")
+
+
+def test_a_lost_device(tmp_path):
+    result = run_with(12, tmp_path, add_often, "VULKAN")
+    assert result.ok and len(result.value) == 2, result  # it does not hang
+    for _, message in result.value:
+        assert "the device is lost" in message

@@ -58,6 +58,17 @@ class DriverSymbols {
     return absl::OkStatus();
   }
 
+  // Loads the first of the libraries that can be loaded (LoadDriver) and finds all
+  // functions. Those of forked children will fail.
+  absl::Status LoadAll(const std::vector<std::string>& names,
+                       const DriverOptions& options) {
+    const absl::StatusOr<Driver> library = LoadDriver(names, options);
+    if (!library.ok()) return library.status();
+    absl::Status status = FindAll(*library);
+    if (status.ok()) FailInForkedChildren();
+    return status;
+  }
+
   // Makes the functions that return an error code fail in forked children of
   // the process, which have none of the driver's threads: most calls would wait
   // for one forever. Functions with other results stay as they are. Call it
@@ -155,6 +166,15 @@ class DriverTable : public internal::DriverSymbols {
     return Check(code, function.name);  // reads the name after the call
   }
 
+  // Calls a function that makes an object of another one, an OwnedChild.
+  template <class Signature, class Info, class Owned>
+  absl::Status Create(const DriverFunction<Signature>& function,
+                      typename Owned::Parent parent, const Info& info,
+                      Owned& owned) const {
+    owned.parent = parent;
+    return Call(function, parent, &info, nullptr, &owned.object);
+  }
+
   // Returns the status of a code that `function` returned.
   absl::Status Check(Code code, const char* function) const {
     if (ABSL_PREDICT_TRUE(code == Code{})) return absl::OkStatus();
@@ -190,6 +210,28 @@ struct ReleaseHandle {
 template <class Handle, auto& table, auto release>
 using OwnedHandle = std::unique_ptr<std::remove_pointer_t<Handle>,
                                     ReleaseHandle<Handle, table, release>>;
+
+// Owns an object that `(table.*destroy)(parent, object, nullptr)` destroys, as
+// those of a VkDevice, or none:
+//
+//   template <class Object, auto destroy>
+//   using Owned = tfplug::OwnedChild<VkDevice, Object, vk, destroy>;
+//   Owned<VkBuffer, &Driver::DestroyBuffer> buffer;
+template <class ParentT, class Object, auto& table, auto destroy>
+struct OwnedChild {
+  using Parent = ParentT;
+
+  OwnedChild() = default;
+  OwnedChild(const OwnedChild&) = delete;
+  OwnedChild& operator=(const OwnedChild&) = delete;
+  ~OwnedChild() {
+    if (object != Object{}) (table.*destroy)(parent, object, nullptr);
+  }
+  operator Object() const { return object; }
+
+  Parent parent = {};
+  Object object = {};
+};
 
 }  // namespace tfplug
 

@@ -22,6 +22,7 @@
 #include "tfplug/compiled/program.h"
 #include "tfplug/compiled/program_cache.h"
 #include "tfplug/compiled/reduce_source.h"
+#include "tfplug/compiled/split.h"
 #include "tfplug/ir/loops.h"
 #include "tfplug/ir/views.h"
 #include "tfplug/primitives/backend.h"
@@ -66,7 +67,7 @@ class CompiledBackend : public Backend<StreamT> {
   }
   absl::Status Reduce(StreamT& stream, const Reduction& reduction,
                       Operands inputs, Operands outputs) override {
-    return PlanAndReduce(stream, reduction, inputs, outputs, nullptr);
+    return PlanAndReduce(stream, nullptr, reduction, inputs, outputs, nullptr);
   }
 
   // Map and Reduce for operands of any rank, which they may simplify in place.
@@ -97,7 +98,8 @@ class CompiledBackend : public Backend<StreamT> {
     }
     return self.PlanAndMapFlat(stream, expression, operands, key);
   }
-  absl::Status ReduceLoops(StreamT& stream, const Reduction& reduction,
+  absl::Status ReduceLoops(StreamT& stream, Launcher& launcher,
+                           const Reduction& reduction,
                            absl::Span<Operand> inputs,
                            absl::Span<Operand> outputs) {
     const compiled_internal::PlanKey key(compiled_internal::Primitive::kReduce,
@@ -105,14 +107,22 @@ class CompiledBackend : public Backend<StreamT> {
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
-    return PlanAndReduce(stream, reduction, inputs, outputs, &key);
+    return PlanAndReduce(stream, &launcher, reduction, inputs, outputs, &key);
   }
 
-  // Multiplies float matrices of one type; other types use the default.
+  // Multiplies float matrices of one type, or half-precision ones to floats;
+  // other types use the default.
   absl::Status MatMul(StreamT& stream, Launcher& launcher, const Operand& a,
                       const Operand& b, const Operand& c) override {
-    if (!IsFloat(c.type) || a.type != c.type || b.type != c.type) {
+    if (!IsFloat(a.type) || b.type != a.type ||
+        (c.type != a.type && c.type != ComputeType(a.type))) {
       return Backend<StreamT>::MatMul(stream, launcher, a, b, c);
+    }
+    if (c.num_elements() == 0) return absl::OkStatus();
+    const auto parts =
+        compiled_internal::PartsOfMatMul(Programs(stream).target(), a, c);
+    if (ABSL_PREDICT_FALSE(parts.count > 1)) {
+      return compiled_internal::MultiplyInParts(launcher, parts, a, b, c);
     }
     return Multiply(stream, a, b, nullptr, {}, absl::MakeConstSpan(&c, 1));
   }
@@ -120,7 +130,10 @@ class CompiledBackend : public Backend<StreamT> {
                          const Operand& b, const Expression& expression,
                          Operands inputs, Operands outputs) override {
     // The parameters of batches with many operands may be too large.
-    if (IsFloat(a.type) && b.type == a.type) {
+    if (IsFloat(a.type) && b.type == a.type && outputs[0].num_elements() > 0 &&
+        compiled_internal::PartsOfMatMul(Programs(stream).target(), a,
+                                         outputs[0])
+                .count == 1) {
       const auto status = Multiply(stream, a, b, &expression, inputs, outputs);
       if (!absl::IsUnimplemented(status)) return status;
     }
@@ -134,7 +147,6 @@ class CompiledBackend : public Backend<StreamT> {
                         const Expression* expression, Operands inputs,
                         Operands outputs) {
     const Operand& c = outputs[0];
-    if (c.num_elements() == 0) return absl::OkStatus();
     const Target& target = Programs(stream).target();
     const int m = c.rank - 2;
     absl::InlinedVector<Operand, 4> all = {
@@ -148,12 +160,14 @@ class CompiledBackend : public Backend<StreamT> {
     const compiled_internal::PlanKey key(
         expression != nullptr ? compiled_internal::Primitive::kMatMulMap
                               : compiled_internal::Primitive::kMatMul,
-        compiled_internal::CodeOfMatMul(expression, all[0].type), all, outputs);
+        compiled_internal::CodeOfMatMul(expression, a.type, c.type), all,
+        outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, all, outputs);
     compiled_internal::LaunchPlan plan(target, c.rank, c.rank + 1, all,
                                        outputs);
-    TFPLUG_RETURN_IF_ERROR(compiled_internal::PlanMatMul(expression, plan));
+    TFPLUG_RETURN_IF_ERROR(
+        compiled_internal::PlanMatMul(target, expression, plan));
     return LaunchPlanned(stream, plan, &key, "matmul", [&] {
       return compiled_internal::MatMulSource(target, plan, expression);
     });
@@ -184,13 +198,20 @@ class CompiledBackend : public Backend<StreamT> {
     return PlanAndMap(stream, expression, views.inputs(), views.outputs(),
                       &key);
   }
-  absl::Status PlanAndReduce(StreamT& stream, const Reduction& reduction,
-                             Operands inputs, Operands outputs,
+  absl::Status PlanAndReduce(StreamT& stream, Launcher* launcher,
+                             const Reduction& reduction, Operands inputs,
+                             Operands outputs,
                              const compiled_internal::PlanKey* key) {
     const Target& target = Programs(stream).target();
     const int kept = outputs[0].rank;
     const int rank = inputs.empty() ? kept : inputs[0].rank;
     compiled_internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
+    int dim;
+    const auto parts = compiled_internal::PartsOfReduce(target, plan, &dim);
+    if (parts.count > 1 && launcher != nullptr) {
+      return compiled_internal::ReduceInParts(*launcher, parts, dim, reduction,
+                                              inputs, outputs);
+    }
     TFPLUG_RETURN_IF_ERROR(
         compiled_internal::PlanReduce(target, reduction.id(), plan));
     return LaunchPlanned(stream, plan, key, "reduce", [&] {
@@ -243,10 +264,14 @@ class CompiledBackend : public Backend<StreamT> {
       return compiled_internal::CompilationFailed(binary.status(), source,
                                                   entry);
     }
-    TFPLUG_ASSIGN_OR_RETURN(std::unique_ptr<ProgramT> program,
-                            Load(stream, *binary, entry));
+    absl::StatusOr<std::unique_ptr<ProgramT>> program =
+        Load(stream, *binary, entry);
+    if (!program.ok()) {  // drivers compile intermediate code here
+      return compiled_internal::CompilationFailed(program.status(), source,
+                                                  entry);
+    }
     cached.Write(*binary);
-    return program;
+    return *std::move(program);
   }
 };
 

@@ -29,9 +29,9 @@ namespace tfplug {
 //                                      phase
 //   SYNC                               a barrier between phases
 //
-// A language that allows Target::is_cpu, with which IS_CPU is defined, runs the
-// items in loops (kItemLoops in languages/c_parts.h), and has vectors of T = f32
-// and f64:
+// A language with `has_vectors` runs the items in loops (kItemLoops in
+// languages/c_parts.h) if IS_CPU is defined, which Target::is_cpu does, and has
+// vectors of T = f32 and f64:
 //
 //   ALIGNED                            before an array that has vectors
 //   VECTOR_T, LOAD_T(p), STORE_T(x, p) 16 (f32) or 8 (f64) elements
@@ -70,6 +70,9 @@ struct Language {
   // The end of a literal of 64 bits.
   std::string f64_suffix;
 
+  // Whether kernels for CPUs are loops over the items, with vectors. Otherwise,
+  // those for Target::is_cpu have independent items: no shared memory, no SYNC.
+  bool has_vectors = false;
   // Whether a device's memory is passed as handles of buffers, with an offset
   // for each (SetArguments).
   bool has_offsets = false;

@@ -178,8 +178,9 @@ class LaunchPlan {
   bool NeedsWide(int64_t largest_index) const;
   [[gnu::cold, gnu::noinline]] static absl::Status TooManyParameters() {
     return absl::UnimplementedError(
-        "a kernel has more than 880 bytes of strides and sizes; reshape its "
-        "tensors to fewer dimensions");
+        "a kernel has more addresses, sizes and strides than a launch may have "
+        "(880 bytes without the addresses, or Target::most_argument_bytes); "
+        "reshape its tensors to fewer dimensions");
   }
   [[gnu::cold, gnu::noinline]] static absl::Status TooManyGroups() {
     return absl::UnimplementedError(
@@ -255,7 +256,8 @@ inline bool LaunchPlan::NeedsWide(int64_t largest_index) const {
 inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
                                      uint32_t variant, int64_t largest_index) {
   if (target_.language == nullptr) return LacksLanguage();
-  const bool is_loop = target_.is_cpu || target_.language->runs_groups;
+  const bool is_loop =
+      target_.RunsItemsInLoops() || target_.language->runs_groups;
   grid_.group_size = is_loop ? 1 : static_cast<uint32_t>(target_.group_size);
   is_wide_ = NeedsWide(largest_index);
   // Assigned one by one: g++ 12 warns of an assignment of the whole.
@@ -285,7 +287,9 @@ inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
   }
   num_offsets_ = target_.language->has_offsets ? memories : 0;
   const size_t head = (num_offsets_ + others) * 8;
-  if (head + (values + kMaxExtras) * (is_wide_ ? 8 : 4) > kMaxParameters) {
+  const size_t size = head + (values + kMaxExtras) * (is_wide_ ? 8 : 4);
+  if (size > kMaxParameters ||
+      size + memories * 8 > target_.most_argument_bytes) {
     return TooManyParameters();
   }
   scalars_ = parameters_ + num_offsets_ * 8;

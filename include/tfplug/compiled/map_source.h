@@ -32,7 +32,7 @@ struct MapLaunch {
     int64_t total = 1;
     for (int d = 0; d < rank; ++d) total *= plan.size(d);
     row_size = rank == 0 ? 1 : plan.size(rank - 1);
-    const int64_t shortest = target.is_cpu ? 4 : target.group_size;
+    const int64_t shortest = target.RunsItemsInLoops() ? 4 : target.group_size;
     variant = rank > 1 && row_size < shortest ? kMapFlat : kMapRows;
     if (variant == kMapFlat) row_size = total;
     rows = total / row_size;

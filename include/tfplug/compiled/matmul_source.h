@@ -2,6 +2,7 @@
 #ifndef TFPLUG_COMPILED_MATMUL_SOURCE_H_
 #define TFPLUG_COMPILED_MATMUL_SOURCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -22,31 +23,68 @@
 // and b along m, so that they are loaded as those of a Reduce.
 namespace tfplug::compiled_internal {
 
-inline constexpr int kMatMulTile = 64;  // rows and columns
-
-// Identifies what a product computes: its type if it is stored, or the
-// expression.
-inline uint64_t CodeOfMatMul(const Expression* expression, DataType type) {
+// Identifies what a product computes: the expression, or the type of the product
+// if it is stored, and that of its factors.
+inline uint64_t CodeOfMatMul(const Expression* expression, DataType type,
+                             DataType stored) {
   const uint64_t id = expression != nullptr ? expression->id() : 0;
-  return id << 32 | static_cast<uint32_t>(type);
+  return id << 32 | static_cast<uint32_t>(stored) << 16 |
+         static_cast<uint32_t>(type);
 }
+
+// The tile of c that a group computes.
+struct MatMulTile {
+  int rows = 64, columns = 64;
+  // Independent items: those of a group are a grid, and each one computes every
+  // (items in a column)th of `each_row` rows, and so on.
+  int items_down = 0, items_across = 0, each_row = 0, each_column = 0;
+
+  MatMulTile(const Target& target, int64_t m, int64_t n) {
+    if (!target.HasIndependentItems()) return;
+    // Items have up to 8 times 8 elements: each load serves 8 products. There are
+    // enough items for a vector of the processor.
+    const auto fit = [](int64_t size, int least, int most) {
+      int items = least;
+      while (items < most && items * 8 < size) items *= 2;
+      return items;
+    };
+    const auto each = [](int64_t size, int items) {
+      return static_cast<int>(std::min<int64_t>((size + items - 1) / items, 8));
+    };
+    items_across = fit(n, 1, 8);
+    items_down = fit(m, std::max(target.subgroup_size / items_across, 1),
+                     target.group_size / items_across);
+    each_row = each(m, items_down);
+    each_column = each(n, items_across);
+    rows = items_down * each_row;
+    columns = items_across * each_column;
+  }
+  uint32_t variant() const {
+    return static_cast<uint32_t>(
+        ((items_down * 16 + items_across) * 16 + each_row) * 16 + each_column);
+  }
+};
 
 // Fills the plan of a product: of one that is stored, or, if the expression is
 // not null, of one whose elements are its input 0.
-inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
+inline absl::Status PlanMatMul(const Target& target,
+                               const Expression* expression, LaunchPlan& plan) {
   const int kept = plan.kept();
+  const MatMulTile tile(target, plan.size(kept - 2), plan.size(kept - 1));
   int64_t batch = 1;
   for (int d = 0; d < kept - 2; ++d) batch *= plan.size(d);
-  const auto tiles = [&](int d) {
-    return (plan.size(d) + kMatMulTile - 1) / kMatMulTile;
+  const auto tiles = [&](int d, int size) {
+    return (plan.size(d) + size - 1) / size;
   };
-  const int64_t row_tiles = tiles(kept - 2), column_tiles = tiles(kept - 1);
+  const int64_t row_tiles = tiles(kept - 2, tile.rows),
+                column_tiles = tiles(kept - 1, tile.columns);
   const int64_t groups = batch * row_tiles * column_tiles;
   const absl::Status status = plan.Fill(
       expression != nullptr ? Primitive::kMatMulMap : Primitive::kMatMul,
-      CodeOfMatMul(expression, plan.operand(0).type), /*variant=*/0,
-      groups + plan.size(kept - 2) + plan.size(kept - 1) + 2 * kMatMulTile +
-          plan.size(kept));
+      CodeOfMatMul(expression, plan.operand(0).type, plan.operand(2).type),
+      tile.variant(),
+      groups + plan.size(kept - 2) + plan.size(kept - 1) + tile.rows +
+          tile.columns + plan.size(kept));
   if (!status.ok()) return status;
   plan.AddExtra(row_tiles);
   plan.AddExtra(column_tiles);
@@ -166,6 +204,38 @@ FOR_ITEMS(SIDE * SIDE)
 END_ITEMS
 )code";
 
+// For independent items: each one loads elements of a and b, and adds their
+// products to accumulators in registers. Loops are unrolled, so that arrays are
+// registers.
+inline constexpr char kMatMulItems[] = R"code(
+#define EACH(i, n) UNROLL for (int i = 0; i < n; ++i)
+const idx row0 = group / column_tiles % row_tiles * ($R * $DOWN);
+const idx column0 = group % column_tiles * ($C * $ACROSS);
+FOR_ITEMS($DOWN * $ACROSS)
+  const idx row_ = row0 + item / $ACROSS, column_ = column0 + item % $ACROSS;
+  $T cs[$R * $C];
+  EACH(i, $R * $C) cs[i] = 0;
+  for (idx i$k = 0; i$k < n$k; ++i$k) {
+    $T a[$R], b[$C];
+    EACH(i, $R) {
+      const idx row = row_ + i * $DOWN, i$m = row < n$m ? row : n$m - 1;
+      a[i] = $A;
+    }
+    EACH(j, $C) {
+      const idx column = column_ + j * $ACROSS;
+      const idx i$m = 0, i$n = column < n$n ? column : n$n - 1;
+      b[j] = $B;
+    }
+    EACH(i, $R) EACH(j, $C) cs[i * $C + j] = $FMA(a[i], b[j], cs[i * $C + j]);
+  }
+  EACH(i, $R) EACH(j, $C) {
+    const idx i$m = row_ + i * $DOWN, i$n = column_ + j * $ACROSS;
+    const $T value = cs[i * $C + j];
+    if (i$m < n$m && i$n < n$n) { $STORE }
+  }
+END_ITEMS
+)code";
+
 // Returns the statements that store `value`, an element of the product, or the
 // outputs of the expression. Operands after a and b are its other inputs.
 inline std::string MatMulElement(KernelSource& kernel, const LaunchPlan& plan,
@@ -174,9 +244,13 @@ inline std::string MatMulElement(KernelSource& kernel, const LaunchPlan& plan,
     return kernel.Offset(k, 0, plan.kept());
   };
   const DataType type = plan.operand(0).type;
+  if (expression == nullptr) {
+    return kernel.Store(2, offset(2),
+                        ConvertText(ComputeType(type), plan.operand(2).type,
+                                    "value", kernel.parts()));
+  }
   const std::string stored =
       ConvertText(ComputeType(type), type, "value", kernel.parts());
-  if (expression == nullptr) return kernel.Store(2, offset(2), stored);
   ExpressionSource values(*expression, "v", kernel.parts());
   std::string text = values.Statements(
       [&](int i) {
@@ -217,14 +291,18 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
     return is_k_inner ? absl::StrCat(outer, " ", steps)
                       : absl::StrCat(steps, " ", outer);
   };
+  const MatMulTile tile(target, plan.size(kept - 2), plan.size(kept - 1));
   // Nothing is shared by more than 256 items.
+  const std::string element = MatMulElement(kernel, plan, expression);
   int side = 16;
   while (side * side > target.group_size) side /= 2;
   const std::string m = absl::StrCat(kept - 2), n = absl::StrCat(kept - 1);
   const char* const flat[] = {"e % 16", "e / 16", "e % 64", "e / 64"};
   const std::string body = absl::StrReplaceAll(
-      absl::StrCat(kMatMulBegin + 1,
-                   target.is_cpu ? kMatMulCpu + 1 : kMatMulGpu + 1),
+      target.HasIndependentItems()
+          ? std::string(kMatMulItems + 1)
+          : absl::StrCat(kMatMulBegin + 1,
+                         target.is_cpu ? kMatMulCpu + 1 : kMatMulGpu + 1),
       {{"$T", type_name},
        {"$L", is_double ? "8" : "16"},
        {"$ALOOPS", loops("row", is_along_k(0))},
@@ -239,9 +317,14 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
             ? ""
             : absl::StrCat(kernel.Shared(type_name, "as", "16 * 64"),
                            kernel.Shared(type_name, "bs", "16 * 64"))},
+       {"$STORE", element},
+       {"$C", target.HasIndependentItems() ? absl::StrCat(tile.each_column)
+                                           : element},
+       {"$R", absl::StrCat(tile.each_row)},
+       {"$DOWN", absl::StrCat(tile.items_down)},
+       {"$ACROSS", absl::StrCat(tile.items_across)},
        {"$A", kernel.Load(0, kernel.Offset(0, 0, rank))},
        {"$B", kernel.Load(1, kernel.Offset(1, 0, rank))},
-       {"$C", MatMulElement(kernel, plan, expression)},
        {"$S", absl::StrCat(side)},
        {"$m", m},
        {"$n", n},

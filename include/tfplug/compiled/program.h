@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "absl/base/attributes.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
@@ -35,18 +37,35 @@ struct Target {
   // The largest number of groups in one dimension. A launch of more of them has
   // rows (Grid::rows).
   uint32_t most_groups = UINT32_MAX;
+  // The largest number of bytes of a kernel's arguments, 8 of each address among
+  // them. A launch of more fails; ops then use several launches or report it.
+  size_t most_argument_bytes = 1024;
+  // Items that the device runs in step: a subgroup, warp or wave, or a vector of a
+  // CPU. Items with neighbouring indices access neighbouring elements.
+  int subgroup_size = 32;
   // Bytes of memory that the items of a group share.
   int64_t local_memory = 32 << 10;
-  // Whether the device is a CPU, which runs the items of a group in a loop, so
-  // that barriers cost nothing and loops over items should be innermost.
+  // The largest number of iterations of all loops that an item may run. Long sums
+  // are divided (split.h). Mesa's llvmpipe ends a kernel after 65,535 iterations,
+  // without an error.
+  int64_t most_iterations = INT64_MAX;
+  // Whether the device is a CPU. If the language has vectors, it runs the items
+  // of a group in a loop, so that barriers cost nothing and loops over items
+  // should be innermost. Otherwise the driver runs the items, and kernels do not
+  // use what it has to emulate: shared memory and barriers.
   bool is_cpu = false;
 
   bool HasRows() const { return most_groups < UINT32_MAX; }
+  bool RunsItemsInLoops() const {
+    return is_cpu && language != nullptr && language->has_vectors;
+  }
+  bool HasIndependentItems() const { return is_cpu && !RunsItemsInLoops(); }
 
   // Makes groups no larger than `most` items, if that is at least 32. A group
-  // of a CPU is one item of the driver, whatever its size.
+  // that runs in a loop is one item of the driver, whatever its size. Set the
+  // language and is_cpu before.
   void LimitGroupSize(size_t most) {
-    while (!is_cpu && group_size > 32 &&
+    while (!RunsItemsInLoops() && group_size > 32 &&
            static_cast<size_t>(group_size) > most) {
       group_size /= 2;
     }
@@ -93,6 +112,32 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status SetArguments(
     TFPLUG_RETURN_IF_ERROR(set(i++, sizeof(at.handle), &at.handle));
   }
   return set(i, arguments.parameters_size, arguments.parameters);
+}
+
+// Enqueues a kernel whose arguments are a block of memory: the pointers, which
+// `addresses` converts to the device's (8 bytes each, Buffer::address and the
+// offset), and then the parameters, as Glsl() expects them. Calls record(batch,
+// address of the block) in TimelineStream::Enqueue.
+template <class StreamT, class Handle, class Record>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status EnqueueWithBlock(
+    StreamT& stream, const AddressSpace<Handle>& addresses,
+    const KernelArguments& arguments, Record record) {
+  const auto address = [](const auto& at) {
+    return at.handle == nullptr ? uint64_t{0} : at.handle->address + at.offset;
+  };
+  absl::InlinedVector<uint64_t, 16> pointers;
+  for (void* const pointer : arguments.pointers) {
+    TFPLUG_ASSIGN_OR_RETURN(const auto at, addresses.Find(pointer));
+    pointers.push_back(address(at));
+  }
+  const size_t size = pointers.size() * sizeof(uint64_t);
+  return stream.Enqueue(size + arguments.parameters_size,
+                        [&](auto& batch, const auto& block) {
+                          std::memcpy(block.host, pointers.data(), size);
+                          std::memcpy(block.host + size, arguments.parameters,
+                                      arguments.parameters_size);
+                          record(batch, address(block.at));
+                        });
 }
 
 // A program on a device. Derive from it.

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_COMPILED_REDUCE_SOURCE_H_
 #define TFPLUG_COMPILED_REDUCE_SOURCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -13,7 +14,7 @@
 
 // Reduce as a kernel. The result does not depend on timing: each item combines
 // elements at fixed distances, and the items of a group combine their totals in
-// a tree.
+// a tree. split.h divides long sums.
 namespace tfplug::compiled_internal {
 
 enum ReduceVariant : uint32_t {
@@ -24,6 +25,8 @@ enum ReduceVariant : uint32_t {
   kReduceColumns,
   // CPU: a group computes one output, along the innermost reduced dimension.
   kReduceRow,
+  // Independent items: each computes one output.
+  kReduceItem,
 };
 
 struct ReduceLaunch {
@@ -39,7 +42,10 @@ struct ReduceLaunch {
     const int64_t reduced_inner = rank > kept ? plan.size(rank - 1) : 1;
     const bool is_along_rows = HasUnitStride(plan, rank - 1);
     const bool is_along_columns = HasUnitStride(plan, kept - 1);
-    if (target.is_cpu) {
+    if (target.HasIndependentItems()) {
+      variant = kReduceItem;
+      columns = target.group_size;
+    } else if (target.is_cpu) {
       const bool is_row = rank > kept && (is_along_rows && !is_along_columns
                                               ? reduced_inner >= 16 ||
                                                     reduced_inner > kept_inner
@@ -49,7 +55,9 @@ struct ReduceLaunch {
     } else if (reduced <= 32 || (is_along_columns && outputs >= 65536)) {
       columns = target.group_size;
     } else {
-      columns = is_along_columns || reduced < 128 ? 32 : 1;
+      const int in_step =
+          std::min(std::max(target.subgroup_size, 32), target.group_size);
+      columns = is_along_columns || reduced < 128 ? in_step : 1;
     }
   }
 
@@ -75,11 +83,11 @@ inline absl::Status PlanReduce(const Target& target, uint64_t code,
   const int64_t row_size = has_blocks ? plan.size(kept - 1) : 1;
   const int64_t blocks = (row_size + launch.columns - 1) / launch.columns;
   const int64_t groups =
-      launch.variant == kReduceTile
+      launch.variant == kReduceTile || launch.variant == kReduceItem
           ? (launch.outputs + launch.columns - 1) / launch.columns
           : launch.outputs / row_size * blocks;
   const uint32_t variant =
-      4u + launch.variant + 4u * static_cast<uint32_t>(launch.columns);
+      8u + launch.variant + 8u * static_cast<uint32_t>(launch.columns);
   const absl::Status status =
       plan.Fill(Primitive::kReduce, code, variant,
                 launch.outputs + launch.reduced + 2 * target.group_size);
@@ -118,6 +126,8 @@ class ReduceSource {
         return kernel_.Finish(absl::StrCat(begin, Columns()));
       case kReduceRow:
         return kernel_.Finish(absl::StrCat(begin, Row()));
+      case kReduceItem:
+        return kernel_.Finish(absl::StrCat(begin, Item()));
       default:
         return kernel_.Finish(absl::StrCat(begin, Tile()));
     }
@@ -132,11 +142,7 @@ class ReduceSource {
     std::string text = "const idx first = group % blocks * GROUP;\n";
     text += kernel_.Unflatten("group / blocks", 0, inner);
     std::string ends;
-    for (int d = kept_; d < rank_; ++d) {
-      absl::StrAppend(&text, "for (idx i", d, " = 0; i", d, " < ",
-                      kernel_.Size(d), "; ++i", d, ") {\n");
-      ends += "}\n";
-    }
+    text += Loops(rank_, &ends);
     absl::StrAppend(&text, "FOR_ITEMS(", bound,
                     ")\nconst idx e = first + item;\n", Add(i, ""),
                     "END_ITEMS\n", ends);
@@ -150,11 +156,7 @@ class ReduceSource {
     const int inner = rank_ - 1;
     std::string text = kernel_.Unflatten("group", 0, kept_);
     std::string ends;
-    for (int d = kept_; d < inner; ++d) {
-      absl::StrAppend(&text, "for (idx i", d, " = 0; i", d, " < ",
-                      kernel_.Size(d), "; ++i", d, ") {\n");
-      ends += "}\n";
-    }
+    text += Loops(inner, &ends);
     const std::string size = kernel_.Size(inner);
     absl::StrAppend(&text, "for (idx first = 0; first < ", size,
                     "; first += GROUP) {\nFOR_ITEMS(", size,
@@ -162,6 +164,15 @@ class ReduceSource {
                     "END_ITEMS\n}\n", ends);
     return absl::StrCat(text, Tree(1), "FOR_ITEMS(1)\n",
                         FinishOne("parts[item]", ""), "END_ITEMS\n");
+  }
+
+  std::string Item() {
+    std::string ends;
+    const std::string loops = Loops(rank_, &ends);
+    return absl::StrCat("FOR_ITEMS(outputs - group * GROUP)\n",
+                        kernel_.Unflatten("(group * GROUP + item)", 0, kept_),
+                        loops, Add("", ""), ends, FinishOne("AT(total)", ""),
+                        "END_ITEMS\n");
   }
 
   std::string Tile() {
@@ -176,6 +187,18 @@ class ReduceSource {
         Tree(columns), "FOR_ITEMS(", columns, ")\n", at, "if (e < outputs) {\n",
         kernel_.Unflatten("e", 0, kept_), FinishOne("parts[item]", ""),
         "}\nEND_ITEMS\n");
+    return text;
+  }
+
+  // Returns the begin of loops over the reduced dimensions before `end`, and
+  // appends their ends.
+  std::string Loops(int end, std::string* ends) {
+    std::string text;
+    for (int d = kept_; d < end; ++d) {
+      absl::StrAppend(&text, "for (idx i", d, " = 0; i", d, " < ",
+                      kernel_.Size(d), "; ++i", d, ") {\n");
+      *ends += "}\n";
+    }
     return text;
   }
 

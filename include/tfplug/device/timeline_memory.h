@@ -22,11 +22,23 @@ namespace tfplug {
 
 // What the streams and the memory of a device with TimelineStreams share: the
 // addresses of buffers, and the buffers that were released while work might
-// still use them. A base or member of the author's device, which destroys it
-// before the driver's objects. Thread-safe.
-template <class Buffer>
+// still use them. Thread-safe. The author derives from it a base of the device;
+// timeline_stream.h describes that class. The driver's objects have to outlive
+// the buffers: they belong in an earlier base.
+template <class BufferT, class BatchT, class CounterT>
 class TimelineMachine {
  public:
+  using Buffer = BufferT;
+  using Batch = BatchT;
+  using Counter = CounterT;
+  using Location = typename AddressSpace<Buffer*>::Location;
+
+  // A wait of a batch for a stream.
+  struct Wait {
+    Counter* counter;
+    uint64_t value;
+  };
+
   AddressSpace<Buffer*> addresses;
 
   // Called by streams.
@@ -104,28 +116,31 @@ class TimelineMachine {
   std::vector<Retired> retired_;
 };
 
-// An allocator for TimelineStreams. Buffers are destroyed when no work uses them
-// any more.
-template <class Self, class Buffer>
-class TimelineAllocator : public BufferAllocator<Self, Buffer*> {
+// The memory of a device with TimelineStreams. Buffers are destroyed when no work
+// uses them any more.
+template <class Machine>
+class TimelineAllocator final
+    : public BufferAllocator<TimelineAllocator<Machine>,
+                             typename Machine::Buffer*> {
+  using Buffer = typename Machine::Buffer;
+
  public:
-  explicit TimelineAllocator(TimelineMachine<Buffer>& machine)
-      : BufferAllocator<Self, Buffer*>(machine.addresses), machine_(machine) {}
-
-  // Creates a buffer of `size` bytes; RESOURCE_EXHAUSTED if the device is full.
-  virtual absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size) = 0;
-
-  // ---- The hooks of BufferAllocator ----------------------------------------
+  explicit TimelineAllocator(Machine& machine)
+      : BufferAllocator<TimelineAllocator, Buffer*>(machine.addresses),
+        machine_(machine) {}
 
   absl::StatusOr<Buffer*> CreateBuffer(uint64_t size) override {
     machine_.Collect();
-    auto buffer = static_cast<Self&>(*this).Self::MakeBuffer(size);
+    auto buffer = machine_.MakeBuffer(size, /*is_for_host=*/false);
     if (absl::IsResourceExhausted(buffer.status())) {
       machine_.WaitAndCollect();
-      buffer = static_cast<Self&>(*this).Self::MakeBuffer(size);
+      buffer = machine_.MakeBuffer(size, false);
     }
     if (!buffer.ok()) return buffer.status();
     return buffer->release();
+  }
+  absl::StatusOr<uint64_t> TotalMemory() override {
+    return machine_.TotalMemory();
   }
   absl::Status ReleaseBuffer(Buffer* buffer) override {
     machine_.Retire(std::unique_ptr<Buffer>(buffer));
@@ -133,7 +148,7 @@ class TimelineAllocator : public BufferAllocator<Self, Buffer*> {
   }
 
  private:
-  TimelineMachine<Buffer>& machine_;
+  Machine& machine_;
 };
 
 }  // namespace tfplug

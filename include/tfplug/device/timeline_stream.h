@@ -33,15 +33,16 @@ namespace tfplug {
 
 // A stream for drivers that take batches of recorded commands and count the
 // batches that are done, such as Vulkan, Metal and Direct3D 12. The author
-// writes three classes:
+// writes three classes, which are constructed without arguments:
 //
-//   class Counter {  // such as a timeline semaphore; 0 at first
-//    public:
+//   struct Buffer {  // memory of the device
+//     char* host;    // its pointer for the host, if it has one
+//   };
+//   struct Counter {  // such as a timeline semaphore; 0 at first
 //     absl::StatusOr<uint64_t> Get();     // an error if the device is lost
 //     absl::Status Wait(uint64_t value);  // until Get() >= value; any threads
 //   };
-//   class Batch {  // such as a command buffer; recorded anew when it is done
-//    public:
+//   struct Batch {  // such as a command buffer; recorded anew when it is done
 //     void Barrier();  // later commands see all effects of earlier ones
 //     void Copy(Location to, Location from, uint64_t size);
 //     // Fills with a word; the offset and the size are multiples of 4.
@@ -51,38 +52,55 @@ namespace tfplug {
 //     void WriteTime(uint32_t slot);
 //     absl::StatusOr<uint64_t> ReadTime(uint32_t slot);  // in nanoseconds
 //   };
-//   class Stream : public tfplug::TimelineStream<Stream, Buffer, Batch, Counter>
 //
-// `Buffer` is the author's class of memory, of which TimelineMachine<Buffer> has
-// the addresses; `host` is its pointer for the host, if Map made it. Counter and
-// Batch are constructed without arguments. The author's Init initializes
-// counter(). The device's memory is a TimelineAllocator.
+// and a base of the device, with these functions, which any thread may call:
+//
+//   struct Machine : tfplug::TimelineMachine<Buffer, Batch, Counter> {
+//     // Makes memory of the device, or memory that host and device access
+//     // without further calls; RESOURCE_EXHAUSTED if the device is full.
+//     absl::StatusOr<std::unique_ptr<Buffer>> MakeBuffer(uint64_t size,
+//                                                        bool is_for_host);
+//     absl::StatusOr<uint64_t> TotalMemory();  // in bytes
+//     absl::Status InitCounter(Counter& counter);
+//     // Prepares a batch to be recorded, a new one or one that is done.
+//     absl::Status Begin(Batch& batch);
+//     // Lets the device begin with the batch when the waits are over, and set
+//     // the counter to the value when it is done. Must not block. All waits are
+//     // for batches that were submitted before: an only queue that runs batches
+//     // in order needs none of them.
+//     absl::Status Submit(Batch& batch, absl::Span<const Wait> waits,
+//                         Counter& counter, uint64_t value);
+//   };
+//   class Device : public tfplug::Device<tfplug::TimelineStream<Machine>,
+//                                        tfplug::TimelineAllocator<Machine>>,
+//                  public Machine
 //
 // The rest is here: events, timers, waits, host tasks, copies from and to any
 // host memory in the order of the stream, and memory for kernels' arguments. The
 // device never waits for the host, or for work that has not been submitted: what
 // has to wait for these is kept, and submitted later by the stream's thread. So
 // all streams may share one queue of the driver.
-template <class Self, class Buffer, class Batch, class Counter>
+template <class Machine>
 class TimelineStream
     : public BufferStream<
-          Self, Buffer*,
+          TimelineStream<Machine>, typename Machine::Buffer*,
           device_internal::TimelineCommands<
-              device_internal::Recording<Buffer, Batch, Counter>, Counter>> {
+              device_internal::Recording<typename Machine::Buffer,
+                                         typename Machine::Batch,
+                                         typename Machine::Counter>,
+              typename Machine::Counter>> {
+  using Buffer = typename Machine::Buffer;
+  using Batch = typename Machine::Batch;
+  using Counter = typename Machine::Counter;
   using Recording = device_internal::Recording<Buffer, Batch, Counter>;
   using Commands = device_internal::TimelineCommands<Recording, Counter>;
-  using Base = BufferStream<Self, Buffer*, Commands>;
+  using Base = BufferStream<TimelineStream, Buffer*, Commands>;
   using Point = typename Commands::Point;
 
  public:
   using typename Base::Location;
   using typename Base::Timer;
 
-  // A wait of a batch for another stream.
-  struct Wait {
-    Counter* counter;
-    uint64_t value;
-  };
   // Memory of a batch that host and device access.
   struct Block {
     char* host;
@@ -94,7 +112,7 @@ class TimelineStream
   // Bytes of arguments in a batch, and of a piece of a copy from or to the host.
   static constexpr uint64_t kArgumentsSize = 64 << 10, kPieceSize = 2 << 20;
 
-  explicit TimelineStream(TimelineMachine<Buffer>& machine)
+  explicit TimelineStream(Machine& machine)
       : Base(machine.addresses), machine_(machine) {
     machine.AddStream(timeline_);
   }
@@ -114,16 +132,10 @@ class TimelineStream
     machine_.RemoveStream(timeline_.get());
   }
 
-  // Prepares a batch to be recorded, a new one or one that is done.
-  virtual absl::Status BeginBatch(Batch& batch) = 0;
+  absl::Status Init() override { return machine_.InitCounter(counter()); }
 
-  // Lets the device begin with the batch when the waits are over, and set the
-  // counter, this stream's, to the value when it is done. Must not block.
-  virtual absl::Status SubmitBatch(Batch& batch, absl::Span<const Wait> waits,
-                                   Counter& counter, uint64_t value) = 0;
-
-  // Returns memory that host and device access, without further calls.
-  virtual absl::StatusOr<std::unique_ptr<Buffer>> Map(uint64_t size) = 0;
+  // Returns the object that the author's device derives from.
+  Machine& machine() { return machine_; }
 
   // Records a command: calls record(batch, block) with a block of
   // `argument_size` bytes, which are the command's until it is done.
@@ -290,9 +302,6 @@ class TimelineStream
     return point->recording->batch.ReadTime(point->slot);
   }
 
- protected:
-  Counter& counter() { return timeline_->counter(); }
-
  private:
   using HostStep = std::function<absl::Status(const absl::Status& before)>;
   struct Step {  // a batch, or something on the host
@@ -305,7 +314,7 @@ class TimelineStream
   static constexpr size_t kMostFree = 8;
   static constexpr uint64_t kAlignment = 256;  // of arguments
 
-  Self& self() { return static_cast<Self&>(*this); }
+  Counter& counter() { return timeline_->counter(); }
 
   // All functions below need the lock.
 
@@ -357,7 +366,7 @@ class TimelineStream
         recording = std::move(free_.back());
         free_.pop_back();
       }
-      TFPLUG_RETURN_IF_ERROR(self().Self::BeginBatch(recording->batch));
+      TFPLUG_RETURN_IF_ERROR(machine_.Begin(recording->batch));
       recording->value = ++last_;
       recording->waits = std::exchange(waits_, {});
       recording->commands = 0;
@@ -367,7 +376,7 @@ class TimelineStream
     }
     if (argument_size != 0 && open_->arguments == nullptr) {
       TFPLUG_ASSIGN_OR_RETURN(open_->arguments,
-                              self().Self::Map(kArgumentsSize));
+                              machine_.MakeBuffer(kArgumentsSize, true));
     }
     return absl::OkStatus();
   }
@@ -399,7 +408,7 @@ class TimelineStream
   }
   absl::Status SubmitNow(std::shared_ptr<Recording> recording) {
     TFPLUG_RETURN_IF_ERROR(timeline_->status());
-    absl::InlinedVector<Wait, 4> waits;
+    absl::InlinedVector<typename Machine::Wait, 4> waits;
     for (const auto& wait : recording->waits) {
       const absl::StatusOr<bool> is_done = wait.timeline->IsDone(wait.value);
       if (!is_done.ok()) {
@@ -408,8 +417,8 @@ class TimelineStream
       }
       if (!*is_done) waits.push_back({&wait.timeline->counter(), wait.value});
     }
-    const absl::Status status = self().Self::SubmitBatch(
-        recording->batch, waits, counter(), recording->value);
+    const absl::Status status =
+        machine_.Submit(recording->batch, waits, counter(), recording->value);
     if (!status.ok()) {
       timeline_->Fail(status);
       return status;
@@ -426,7 +435,7 @@ class TimelineStream
                         const AddPiece& add) {
     TFPLUG_RETURN_IF_ERROR(timeline_->status());
     if (staging_ == nullptr && size != 0) {
-      TFPLUG_ASSIGN_OR_RETURN(staging_, self().Self::Map(kPieceSize));
+      TFPLUG_ASSIGN_OR_RETURN(staging_, machine_.MakeBuffer(kPieceSize, true));
     }
     const uint64_t before = last_;
     for (uint64_t offset = 0; offset < size; offset += kPieceSize) {
@@ -499,7 +508,7 @@ class TimelineStream
     }
   }
 
-  TimelineMachine<Buffer>& machine_;
+  Machine& machine_;
   const std::shared_ptr<device_internal::Timeline<Counter>> timeline_ =
       std::make_shared<device_internal::Timeline<Counter>>();
   std::mutex mutex_;

@@ -41,8 +41,9 @@ struct PrimitiveTable {
                       absl::Span<Operand>, absl::Span<Operand>);
   absl::Status (*map_flat)(void* backend, void* stream, const Expression&,
                            const FlatOperands&);
-  absl::Status (*reduce)(void* backend, void* stream, const Reduction&,
-                         absl::Span<Operand>, absl::Span<Operand>);
+  absl::Status (*reduce)(void* backend, void* stream, Launcher&,
+                         const Reduction&, absl::Span<Operand>,
+                         absl::Span<Operand>);
   absl::Status (*mat_mul)(void* backend, void* stream, Launcher&,
                           const Operand&, const Operand&, const Operand&);
   absl::Status (*scatter)(void* backend, void* stream, Launcher&, ScatterKind,
@@ -176,7 +177,7 @@ class Launcher {
         inputs.subspan(map_types.size()), finish_types));
     TFPLUG_RETURN_IF_ERROR(
         primitives::CheckOperands(outputs, reduction.finish.outputs()));
-    return table_->reduce(backend_, stream_, reduction, inputs, outputs);
+    return table_->reduce(backend_, stream_, *this, reduction, inputs, outputs);
   }
   // Do the same with copies of the operands.
   absl::Status Map(const Expression& expression,

@@ -83,6 +83,7 @@ inline Language* MakeCuda(bool runs_groups) {
   made->operand = "$T* $X = ($T*)(p$K);\n";
   made->f32_function = "MATH32($F)";
   made->f64_function = "MATH64($F)";
+  made->has_vectors = true;
   made->runs_groups = runs_groups;
   return made;
 }

@@ -68,7 +68,7 @@ $BODY}
 }  // namespace compiled_internal
 
 // Returns GLSL for SPIR-V of Vulkan 1.2, whose entry is always `main`. A group
-// is GROUP invocations; Target::is_cpu must be false. The device needs
+// is GROUP invocations. The device needs
 // buffer addresses, integers of 8, 16 and 64 bits, and storage of 8 and 16
 // bits; opcodes.def's errors also need correctly rounded divisions, and NaN,
 // infinities and denormal numbers to be preserved.

@@ -67,6 +67,7 @@ inline const Language& OpenClC() {
     made->kernel = compiled_internal::kOpenClKernel + 1;
     made->pointer = "__global char* p$K, ";
     made->operand = "__global $T* $X = (__global $T*)(p$K + p.o[$K]);\n";
+    made->has_vectors = true;
     made->has_offsets = true;
     return made;
   }();

@@ -59,6 +59,7 @@ inline const Language& PlainC() {
     made->pointer = "char* const p$K = *(char**)arguments[$K];\n";
     made->operand = "$T* $X = ($T*)(p$K);\n";
     made->functions = "";
+    made->has_vectors = true;
     made->runs_groups = true;
     return made;
   }();

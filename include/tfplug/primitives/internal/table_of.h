@@ -68,11 +68,11 @@ struct TableOf {
     }
   }
 
-  static absl::Status Reduce(void* self, void* stream,
+  static absl::Status Reduce(void* self, void* stream, Launcher& launcher,
                              const Reduction& reduction, absl::Span<Operand> in,
                              absl::Span<Operand> out) {
     if constexpr (kHasReduceLoops<B>) {
-      return Self(self).ReduceLoops(On(stream), reduction, in, out);
+      return Self(self).ReduceLoops(On(stream), launcher, reduction, in, out);
     } else {
       if (!SimplifyLoops(in, out)) return absl::OkStatus();
       return Self(self).B::Reduce(On(stream), reduction, in, out);
