@@ -105,5 +105,5 @@ def test_a_kernel_that_the_driver_refuses(tmp_path):
 def test_a_lost_device(tmp_path):
     result = run_with(12, tmp_path, add_often, "VULKAN")
     assert result.ok and len(result.value) == 2, result  # it does not hang
-    for _, message in result.value:
-        assert "the device is lost" in message
+    # TensorFlow replaces some of the messages by its own.
+    assert "the device is lost" in result.value[0][1] + result.log
