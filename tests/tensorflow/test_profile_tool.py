@@ -59,13 +59,27 @@ def trace():
 def test_idle_time_has_reasons():
     report = analysis.analyze(trace().devices[0], trace())
     assert (report.busy, report.span) == (400, 500)
-    assert report.idle == {"host": 6, "copy": 4, "dependency": 30, "start": 60}
+    assert report.idle == {"trace": 0, "host": 6, "copy": 4, "dependency": 30, "start": 60}
     gap, = report.gaps
     assert (gap.begin, gap.end, gap.next.node) == (300, 400, "b")
     assert analysis.gaps_by_node(report.gaps, "host") == [("b", 1, 6)]
     assert [(op.name, op.runs, op.total) for op in report.ops] == [
         ("MatMul", 1, 300), ("Relu", 1, 100)]
     assert report.copies == {"MemcpyH2D": (1, 8, 4)}
+
+
+def test_tracing_is_a_reason():
+    """Until the run of the traced graph, which is the last one in the call."""
+    profile = trace()
+    profile.threads.append(xspace.Line("python", [
+        xspace.Event("step", 290, 390, {"tf_function_call": "traced-nonXla"}),
+        xspace.Event("EagerExecute", 295, 296, {}),
+        xspace.Event("EagerExecute", 303, 380, {})]))
+    report = analysis.analyze(profile.devices[0], profile)
+    assert report.idle == {"trace": 3, "host": 3, "copy": 4, "dependency": 30,
+                           "start": 60}
+    profile.threads[1].events[0].stats["tf_function_call"] = "notTraced-nonXla"
+    assert analysis.analyze(profile.devices[0], profile).idle["trace"] == 0
 
 
 def test_the_lines_name_what_matters():

@@ -70,8 +70,8 @@ sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
   return 1
 }
 
-# missing_packages [plugin]: prints the missing packages, one per line: all, or
-# only those needed to build and run a plug-in.
+# missing_packages [plugin|site]: prints the missing packages, one per line: all, or
+# only those needed to build and run a plug-in, or to build the documentation site.
 missing_packages() {
   local probe package purpose
   while read -r probe package purpose; do
@@ -97,7 +97,8 @@ clang-tidy clang-tidy test
 valgrind valgrind test
 gdb gdb test
 protoc protobuf-compiler test
-dot graphviz test
+dot graphviz site
+doxygen doxygen site
 doctest/doctest.h doctest-dev test
 glslangValidator glslang-tools test
 spirv-val spirv-tools test
@@ -112,7 +113,7 @@ libVkLayer_khronos_validation.so vulkan-validationlayers test
 EOF
 }
 
-# install_packages [plugin]
+# install_packages [plugin|site]
 # shellcheck disable=SC2120
 install_packages() {
   local missing as_root=()

@@ -7,6 +7,8 @@ import dataclasses
 
 # Why a device has nothing to do.
 REASONS = {
+    "trace": "waiting for Python to trace: a tf.function was called for the first time, or "
+             "with other shapes",
     "host": "waiting for the host: the next kernel was not launched yet",
     "copy": "waiting for a copy or a fill",
     "dependency": "waiting for another stream or an event",
@@ -95,9 +97,28 @@ def _ops(kernels):
     return sorted(ops.values(), key=lambda op: -op.total)
 
 
-def _gaps(kernels, moves, waits, launches):
+def _traces(threads):
+    """Returns the calls in which Python traced a tf.function, as far as the graph's run,
+    their last one."""
+    found = []
+    for thread in threads:
+        runs = [event for event in thread.events if event.name == "EagerExecute"]
+        begins = [run.begin for run in runs]
+        for call in thread.events:
+            if not str(call.stats.get("tf_function_call", "")).startswith("traced"):
+                continue
+            at = bisect.bisect_right(begins, call.end) - 1
+            traced = dataclasses.replace(call)
+            if at >= 0 and runs[at].begin >= call.begin:
+                traced.end = runs[at].begin
+            found.append(traced)
+    return union(found)
+
+
+def _gaps(kernels, moves, waits, launches, traces):
     """Returns the gaps between kernels. A part with a copy or a fill counts as such;
-    of the rest, the part before the launch of the next kernel is the host's."""
+    of the rest, the part before the launch of the next kernel is the host's, which may
+    have been tracing."""
     gaps = []
     busy_until = kernels[0].end
     for kernel in kernels[1:]:
@@ -110,8 +131,11 @@ def _gaps(kernels, moves, waits, launches):
         copying = covered(moves, begin, end)
         copying_late = covered(moves, launched, end)
         waiting = min(covered(waits, launched, end), end - launched - copying_late)
+        host = launched - begin - (copying - copying_late)
+        tracing = min(covered(traces, begin, launched), host)
         reasons = {
-            "host": launched - begin - (copying - copying_late),
+            "trace": tracing,
+            "host": host - tracing,
             "copy": copying,
             "dependency": waiting,
             "start": end - launched - copying_late - waiting,
@@ -135,7 +159,8 @@ def analyze(device, trace):
     if not kernels:
         return None
     moves = device.events("copy", "fill")
-    gaps = _gaps(kernels, union(moves), union(device.events("wait")), trace.launches)
+    gaps = _gaps(kernels, union(moves), union(device.events("wait")), trace.launches,
+                 _traces(trace.threads))
     idle = {reason: sum(gap.reasons[reason] for gap in gaps) for reason in REASONS}
     return Report(
         device.name, kernels[0].begin, max(kernel.end for kernel in kernels),

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const { rows, names, duration, left_out: leftOut } = data.timeline;
 const canvas = document.getElementById("timeline");
 const tip = document.getElementById("tip");
-const ROW = 22, GROUP = 26, AXIS = 24, NAMES = 190;
+const ROW = 22, GROUP = 26, AXIS = 24, NAMES = window.innerWidth < 700 ? 100 : 190;
 
 function formatTime(ns) {
   for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
@@ -183,7 +183,8 @@ canvas.addEventListener("pointermove", (event) => {
   tip.textContent = [names[row.label[i]], names[row.detail[i]],
     `${formatTime(row.duration[i])} at ${formatTime(row.begin[i])}`]
     .filter(Boolean).join(" · ");
-  tip.style.left = Math.min(event.clientX + 14, innerWidth - 470) + "px";
+  tip.style.left =
+    Math.max(8, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + "px";
   tip.style.top = event.clientY + 16 + "px";
 });
 if (leftOut) {

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference of the headers that authors include: one page per header."""
+"""Writes the reference of the headers that authors include: one page per header.
 
-import re
+Doxygen reads the headers (doxygen_comments.py), and Breathe shows its XML. A class also
+lists what it inherits, with links.
+"""
+
+import pathlib
+import shutil
+import subprocess
 import sys
+import xml.etree.ElementTree as xml
 
-import headers
+import doxygen_comments
 
 # Each directory with its heading. The others are generated from TensorFlow's ops or
 # contain the mechanism.
@@ -18,10 +25,13 @@ _DIRECTORIES = {
     "proto": "Graphs as protobuf messages",
 }
 _PREFIX = "include/tfplug/"
-# In comments: code, and names of C++ and of the C API that are to be shown as code.
-_CODE = re.compile(r"""`[^`]*` | \b(?:\w+::)+~?\w+(?:\(\))? | \b\w+\(\)
-    | \b(?:SP|SE|TF|TP)_\w+ | \bk[A-Z]\w+ | \b[A-Za-z]+_\w+ | \b[A-Z][a-z]+[A-Z]\w+""",
-                   re.X)
+_SETTINGS = pathlib.Path(__file__).with_name("Doxyfile")
+_INTRODUCTION = """# API
+
+Every header that authors include. The [index of names](genindex) lists all classes,
+functions and constants; the search finds them, too. The classes of TensorFlow's ops are
+[a list of their own](/reference/ops.md).
+"""
 
 
 def is_public(path):
@@ -34,148 +44,119 @@ def page_of(path):
     return "api/" + path.removeprefix(_PREFIX).removesuffix(".h") + ".md"
 
 
-def plain(comment):
-    """Returns the Markdown of a comment without links."""
-    return _Writer([]).prose(comment, "")
+def _run_doxygen(stage, paths):
+    """Returns the folder with Doxygen's XML about the headers."""
+    work = stage.out.with_name("site-headers")
+    shutil.rmtree(work, ignore_errors=True)
+    for path in paths:
+        name = path.removeprefix("include/")
+        target = work / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(doxygen_comments.converted(
+            name, (stage.root / path).read_text(encoding="utf-8")), encoding="utf-8")
+    run = subprocess.run(["doxygen", _SETTINGS], cwd=work, text=True, check=False,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if run.returncode or run.stderr:
+        sys.exit(f"Doxygen says:\n{run.stderr}")
+    return work / "xml"
 
 
-class _Header:
-    def __init__(self, path, text):
-        self.name = path.removeprefix("include/")
-        self.page = page_of(path)
-        self.directory = path.removeprefix(_PREFIX).rpartition("/")[0]
-        try:
-            self.intro, self.groups = headers.read(text)
-        except ValueError as error:
-            sys.exit(f"{path}: {error}")
+def _is_for_authors(member, compound, classes):
+    scope = (member.findtext("qualifiedname") or "").rpartition("::")[0]
+    if compound.get("kind") == "group" and scope in classes:
+        return False  # the definition of a member of a class
+    name, argsstring = member.findtext("name"), member.findtext("argsstring") or ""
+    return not (member.get("kind") == "friend" or member.get("prot") == "private"
+                or name.startswith("~") or name.endswith("_") or "INTERNAL" in name
+                or argsstring.endswith("=delete")
+                or "TFPLUG_FAKE_FUNCTION" in (member.findtext("definition") or ""))
 
 
-def _all(groups):
-    for group in groups:
-        yield group
-        yield from _all(group.members)
+def _add_inherited(compound):
+    """Adds a list of inherited members to the description of a class."""
+    own = {member.findtext("name") for member in compound.iterfind("sectiondef/memberdef")}
+    own |= {base.text.rpartition("::")[2].partition("<")[0].strip()  # constructors
+            for base in compound.iterfind("basecompoundref")}
+    inherited = {}  # name: id
+    for member in compound.iterfind("listofallmembers/member"):
+        name = member.findtext("name")
+        if (name not in own and member.get("prot") == "public"
+                and not member.get("refid").startswith(compound.get("id") + "_1")
+                and not name.startswith(("operator", "~"))):
+            inherited.setdefault(name, member.get("refid"))
+    if not inherited:
+        return
+    paragraph = xml.SubElement(compound.find("detaileddescription"), "para")
+    xml.SubElement(paragraph, "bold").text = "Inherited:"
+    last = paragraph[0]
+    for name, refid in sorted(inherited.items()):
+        last.tail = " " if last is paragraph[0] else ", "
+        last = xml.SubElement(paragraph, "ref", refid=refid, kindref="member")
+        last.text = name
 
 
-class _Writer:
-    """Writes pages. `targets` has the page and the label of each name."""
-
-    def __init__(self, pages):
-        self.pages = pages
-        self.targets = {}
-        self.short = {}  # name without scope: the names with scope
-        labels = set()  # They do not distinguish case.
-        for header in pages:
-            for group in _all(header.groups):
-                for name in group.names:
-                    full = _join(group.scope, name)
-                    if full in self.targets:
-                        continue
-                    label = "api-" + re.sub(r"\W+", "-", full).strip("-").lower()
-                    while label in labels:
-                        label += "-2"
-                    labels.add(label)
-                    self.targets[full] = (header.page, label)
-                    if group.scope.split("::")[-1] != name:  # not a constructor
-                        self.short.setdefault(name, []).append(full)
-
-    def linked(self, token, scope):
-        """Returns the target of a name in a comment, or None."""
-        name = token.removesuffix("()").removeprefix("tfplug::")
-        while True:
-            full = _join(scope, name)
-            if full in self.targets:
-                return self.targets[full]
-            if not scope:
-                break
-            scope = scope.rpartition("::")[0]
-        # A name that one scope declares; not words such as "Device".
-        known = self.short.get(name, [])
-        return self.targets[known[0]] if len(known) == 1 else None
-
-    def prose(self, text, scope):
-        out, in_code = [], False
-        for line in text.splitlines():
-            if line.startswith("```"):
-                in_code = not in_code
-            elif not in_code:
-                line = self.prose_line(line, scope)
-            out.append(line)
-        return "\n".join(out)
-
-    def prose_line(self, line, scope):
-        parts, end = [], 0
-        for match in _CODE.finditer(line):
-            token = match[0]
-            bare = token.strip("`")
-            target = self.linked(bare, scope.removesuffix("::"))
-            is_word = re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", token)
-            if is_word and target is None:
-                continue  # TensorFlow, OpenCL, or a name of the C++ standard
-            parts.append(_escaped(line[end:match.start()]))
-            code = f"`{bare}`"
-            parts.append(f"[{code}](#{target[1]})" if target else code)
-            end = match.end()
-        return "".join(parts) + _escaped(line[end:])
-
-    def group(self, group, depth, page):
-        out = [f"**{_escaped(group.banner)}**", ""] if group.banner else []
-        if group.names:
-            names = list(dict.fromkeys(group.names))
-            for name in names:
-                full = _join(group.scope, name)
-                target, label = self.targets[full]
-                if target == page and full not in self.labelled:
-                    self.labelled.add(full)
-                    out += [f"({label})=", ""]
-            title = ", ".join(f"`{name}`" for name in names[:4])
-            out += ["#" * min(depth, 6) + " " + title +
-                    (", …" if len(names) > 4 else ""), ""]
-        if group.code:
-            out += ["```cpp", *group.code, "```", ""]
-        if group.comment:
-            out += [self.prose(group.comment, _join(group.scope, (group.names or [""])[0])), ""]
-        for member in group.members:
-            out += self.group(member, depth + 1, page)
-        return out
-
-    def page(self, header):
-        self.labelled = set()
-        out = [f"# {header.name}", ""]
-        if header.intro:
-            out += [self.prose(header.intro, ""), ""]
-        out += ["```cpp", f'#include "{header.name}"', "```", ""]
-        for group in header.groups:
-            out += self.group(group, 2, header.page)
-        return "\n".join(out)
+def _revise(compound, classes):
+    """Removes from Doxygen's description what authors do not use, and returns the names
+    of what it describes."""
+    names = {}
+    for inner in [*compound.findall("innernamespace"), *compound.findall("innerclass")]:
+        if classes.get(inner.text) != compound.findtext("compoundname"):
+            compound.remove(inner)  # such as a class that is only declared here
+        else:
+            names[inner.text.removeprefix("tfplug::")] = None
+    for section in compound.findall("sectiondef"):
+        for member in section.findall("memberdef"):
+            value = member.find("initializer")
+            if value is not None and len("".join(value.itertext())) > 60:
+                member.remove(value)
+            if _is_for_authors(member, compound, classes):
+                names[member.findtext("name")] = None
+            else:
+                section.remove(member)
+        if section.find("memberdef") is None:
+            compound.remove(section)
+    _add_inherited(compound)
+    return list(names)
 
 
-def _join(scope, name):
-    return f"{scope}::{name}" if scope else name
-
-
-def _escaped(text):
-    return re.sub(r"([*_<\[\]\\#|])", r"\\\1", text)
+def _revise_all(folder):
+    """Returns the names that each file describes."""
+    trees = {path: xml.parse(path) for path in sorted(folder.glob("*.xml"))
+             if path.stem not in ("index", "Doxyfile")}
+    classes = {}  # the name of each class: the group of its header
+    for tree in trees.values():
+        for compound in tree.getroot().iterfind("compounddef"):
+            if compound.get("kind") in ("class", "struct", "union"):
+                classes[compound.findtext("compoundname")] = doxygen_comments.group_of(
+                    compound.find("location").get("file"))
+    names = {}
+    for path, tree in trees.items():
+        for compound in tree.getroot().iterfind("compounddef"):
+            names[compound.findtext("compoundname")] = _revise(compound, classes)
+        tree.write(path, encoding="utf-8", xml_declaration=True)
+    return names
 
 
 def write(stage):
-    pages = [_Header(path, (stage.root / path).read_text(encoding="utf-8"))
-             for path in sorted(stage.tracked)
+    paths = [path for path in sorted(stage.tracked)
              if is_public(path) and (stage.root / path).exists()]
-    # Others contain the mechanism.
-    pages = [page for page in pages if page.groups or page.intro]
-    writer = _Writer(pages)
-    index = ["# API", "", "Every header that authors include: its declarations, as they "
-             "are written but without bodies, and their comments. The classes of "
-             "TensorFlow's ops are [a list of their own](/reference/ops.md).", ""]
+    names = _revise_all(_run_doxygen(stage, paths)) if paths else {}
+    index = [_INTRODUCTION]
     for directory, title in _DIRECTORIES.items():
-        here = [header for header in pages if header.directory == directory]
         index += [f"## {title}", ""]
-        for header in here:
-            names = dict.fromkeys(
-                name for group in header.groups for name in group.names)
-            index.append(f"* [{header.name}](/{header.page})" + ": " * bool(names)
-                         + ", ".join(f"`{name}`" for name in names))
+        for path in paths:
+            if path.removeprefix(_PREFIX).rpartition("/")[0] != directory:
+                continue
+            name, page = path.removeprefix("include/"), page_of(path)
+            group = doxygen_comments.group_of(name)
+            here = names[group]
+            index.append(f"* [{name}](/{page})" + ": " * bool(here)
+                         + ", ".join(f"`{name}`" for name in here))
             # A navigation with every header would double the time of the build.
-            stage.write(header.page, "---\norphan: true\n---\n" + writer.page(header))
+            stage.write(page, f"---\norphan: true\n---\n# {name}\n\n"
+                        f'```cpp\n#include "{name}"\n```\n\n'
+                        f"[Source](/{stage.source_of(path)})\n\n"
+                        f"```{{doxygengroup}} {group}\n:content-only:\n:inner:\n"
+                        ":members:\n:undoc-members:\n```\n")
         index.append("")
     stage.write("api/index.md", "\n".join(index))

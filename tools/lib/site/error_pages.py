@@ -9,12 +9,11 @@ generated, too.
 import pathlib
 import re
 import sys
+import textwrap
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "codegen"))
 
-import api  # noqa: E402
 import emit_errors  # noqa: E402
-import headers  # noqa: E402
 
 _LONGEST = 30  # lines of code
 # The end of a message that begins with one of these is a remedy.
@@ -24,6 +23,13 @@ _REMEDY = re.compile(
     r"make|build|name|choose|return|let|put|replace|define|wrap|update|reshape|create|"
     r"convert|cast|select|report|reduce|split|start|assign|do not|pip|reinstall)\b.*)$",
     re.I)
+
+_CLASS = re.compile(r"(?:template ?<.*> )?(?:class|struct|union) (?:\[\[.*?\]\] ?)?(\w+)[^;]*$")
+_CONDITION = re.compile(r"(?:\} else )?(?:if|case)\b")
+_FUNCTION = re.compile(r"(?!return\b|if\b|for\b|while\b|switch\b|static_assert\b)"
+                       r"[^=(]*?((?:\w+(?:<[\w, ]*>)?::)*~?\w+)\(")
+_NO_CODE = re.compile(r"#| *(?:public|private|protected):|[^ ].*\\$")
+_COMMENT = re.compile(r" *// ?(?!-{3}|NOLINT)(.*)")
 
 
 def _file_names(messages):
@@ -93,7 +99,8 @@ def _page(message, source, link):
     if place.comment:
         about = place.function if place.of_function else place.scope
         out += [f"`{about}`:", "",
-                *("> " + line for line in api.plain(place.comment).splitlines()), ""]
+                *("> " + re.sub(r"([*_<\[\]\\#|])", r"\\\1", line)
+                  for line in place.comment.splitlines()), ""]
     remedy = _REMEDY.search(_text(message))
     if remedy:
         clause = remedy[1][0].upper() + remedy[1][1:]
@@ -123,46 +130,81 @@ class _Place:
 
 
 class _Source:
-    """A header, to look up where a message is reported."""
+    """A header, to look up where a message is reported. The formatter indents what
+    belongs to a line, so the lines above with less and less indentation are the
+    statement, its conditions, the function and the classes."""
 
     def __init__(self, text):
         self.text = text
         self.lines = text.splitlines()
-        self.bytes = text.encode()
-        self.tree = headers.parse(text)
 
     def place(self, offset, with_callers=True):
-        at = len(self.text[:offset].encode())
-        node = self.tree.descendant_for_byte_range(at, at + 1)
+        row = self.text.count("\n", 0, offset)
         place = _Place()
-        place.line = node.start_point.row + 1
+        place.line = row + 1
         statement = condition = function = None
         classes = []
-        while node is not None:
-            if statement is None and node.type.endswith(("_statement", "declaration")):
-                statement = node
-            if node.type in ("if_statement", "case_statement") and not function:
-                condition = condition or node
-            if node.type == "function_definition" and not function:
-                function = node
-                place.function = headers.name_of(node, self.bytes)
-                place.comment = self.comment_before(node)
-            name = node.child_by_field_name("name")
-            if node.type in headers.CLASSES and name is not None:
-                classes.insert(0, name.text.decode())
+        while row is not None:
+            line = self.lines[row].strip()
+            if name := _CLASS.match(line):
+                classes.insert(0, name[1])
                 if not place.comment:
-                    place.comment = self.comment_before(node)
-                    place.of_function, place.scope = False, classes[0]
-            node = node.parent
+                    place.comment = self.comment_above(row)
+                    place.of_function, place.scope = False, name[1]
+            elif function is None and _CONDITION.match(line):
+                condition = row if condition is None else condition
+            elif function is None and (name := _FUNCTION.match(line)) and self.is_body(row):
+                function, place.function = row, name[1]
+                place.comment = self.comment_above(row)
+            elif statement is None:
+                statement = row
+            row = self.parent(row)
         shown = condition
-        if function and (not condition or self.rows(condition) > _LONGEST):
-            shown = function if self.rows(function) <= _LONGEST else statement
-            if with_callers and shown is function:
+        if function is not None and (
+                condition is None or len(self.block(condition)) > _LONGEST):
+            shown = function if len(self.block(function)) <= _LONGEST else statement
+            if with_callers and shown == function:
                 place.callers = self.callers(place.function)
-        place.code = self.code(shown or statement, place.line)
+        shown = next(row for row in (shown, statement, function, place.line - 1)
+                     if row is not None)
+        place.code = self.code(shown, place.line)
         if place.function and "::" not in place.function:
             place.function = "::".join([*classes, place.function])
         return place
+
+    def parent(self, row):
+        """Returns the line above that has less indentation and is code, or None."""
+        indent = _indentation(self.lines[row])
+        for above in range(row - 1, -1, -1):
+            line = self.lines[above]
+            if line.strip() and _indentation(line) < indent and not _NO_CODE.match(line):
+                return above
+        return None
+
+    def block(self, row):
+        """Returns the lines of the statement or definition that begins in a line."""
+        end, indent = row + 1, _indentation(self.lines[row])
+        while end < len(self.lines):
+            line = self.lines[end]
+            if line.strip() and _indentation(line) <= indent:
+                if _indentation(line) < indent or not line.strip().startswith("}"):
+                    break
+                if not line.endswith("{"):
+                    end += 1
+                    break
+            end += 1
+        while not self.lines[end - 1].strip():
+            end -= 1
+        return self.lines[row:end]
+
+    def is_body(self, row):
+        """Returns whether a definition, not a call, begins in a line."""
+        head = []
+        for line in self.block(row):
+            head.append(line)
+            if line.endswith(("{", ";", "}")):
+                break
+        return "{" in head[-1]
 
     def callers(self, function):
         """Returns the code of up to three calls of a function, with the conditions."""
@@ -173,26 +215,24 @@ class _Source:
                 found[place.code] = None
         return list(found)[:3]
 
-    @staticmethod
-    def rows(node):
-        return node.end_point.row - node.start_point.row + 1
+    def code(self, row, line):
+        """Returns the statement that begins in a row, at most _LONGEST lines around
+        `line`."""
+        lines = self.block(row)
+        if len(lines) > _LONGEST:
+            first = max(0, line - 1 - row - _LONGEST // 2)
+            lines = lines[first:first + _LONGEST]
+        return textwrap.dedent("\n".join(lines))
 
-    def code(self, node, line):
-        """Returns the lines of a node, at most _LONGEST around `line`."""
-        first, last = line - 1, line - 1
-        if node is not None:
-            first, last = node.start_point.row, node.end_point.row
-        if last - first >= _LONGEST:
-            first = max(first, line - 1 - _LONGEST // 2)
-            last = min(last, first + _LONGEST - 1)
-        return headers.dedented("\n".join(self.lines[first:last + 1]))
-
-    def comment_before(self, node):
-        while node.parent is not None and node.parent.type in (
-                "template_declaration", "field_declaration", "declaration"):
-            node = node.parent
-        lines, row = [], node.start_point.row - 1
-        while row >= 0 and self.lines[row].lstrip().startswith("//"):
-            lines.insert(0, self.lines[row])
+    def comment_above(self, row):
+        lines = []
+        while row > 0 and (_COMMENT.match(self.lines[row - 1]) or
+                           self.lines[row - 1].strip().startswith("template <")):
             row -= 1
-        return headers.comment_text(lines)
+            if match := _COMMENT.match(self.lines[row]):
+                lines.insert(0, match[1])
+        return "\n".join(lines)
+
+
+def _indentation(line):
+    return len(line) - len(line.lstrip())

@@ -7,9 +7,10 @@ Copies README.md, CHANGELOG.md, CONTRIBUTING.md and docs/; adds the reference of
 headers, a page for each error message, and a page for each file of the project to
 which a page links. The committed pages contain nothing that only the site
 understands: their relative links are rewritten here. A link to nothing stays as it
-is, and Sphinx reports it.
+is, and Sphinx reports it. Pictures that are described for Graphviz are drawn.
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -21,24 +22,28 @@ sys.dont_write_bytecode = True
 import api  # noqa: E402
 import error_pages  # noqa: E402
 
-# The navigation. Sphinx reports a page in docs/ that is not in it.
+# The navigation, whose first part is the path through the guides in README.md. Sphinx
+# reports a page in docs/ that is not in it.
 NAVIGATION = {
-    "First steps": ["guide/first_device", "guide/building", "guide/device",
-                    "guide/kernels", "guide/backend", "guide/testing", "guide/check",
-                    "guide/migration", "guide/plugins", "guide/differs_from_gpu", "guide/distribute"],
-    "Devices": ["guide/drivers", "guide/debugging", "guide/caching_allocator",
-                "guide/profiler"],
-    "Kernels": ["guide/languages", "guide/typed_ops", "guide/coverage", "guide/op_sweep",
-                "guide/peer_tests"],
-    "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
-               "guide/protobuf"],
-    "Reference": ["api/index", "reference/errors", "reference/opcodes", "reference/ops",
-                  "reference/gpu_ops", "reference/capi", "reference/device_abi",
-                  "reference/graph_abi", "reference/kernel_api", "reference/rfcs"],
-    "Measured": ["measured/*"],
-    "Project": ["architecture", "contributing", "changelog"],
-    "Decisions": ["decisions/index", "decisions/0*"],
+    "From a device to a wheel": [
+        "guide/first_device", "guide/device", "guide/drivers", "guide/kernels",
+        "guide/typed_ops", "guide/backend", "guide/languages", "guide/coverage",
+        "guide/op_sweep", "guide/testing", "guide/check", "guide/debugging",
+        "guide/profiler", "guide/graph_passes", "guide/patterns", "guide/graph",
+        "guide/building"],
+    "Beside the path": [
+        "guide/distribute", "guide/caching_allocator", "guide/protobuf",
+        "guide/migration", "guide/differs_from_gpu", "guide/plugins",
+        "guide/peer_tests"],
+    "Reference": ["api/index", "Index of names <genindex>", "reference/errors",
+                  "reference/opcodes", "reference/ops", "reference/gpu_ops",
+                  "reference/capi", "reference/device_abi", "reference/graph_abi",
+                  "reference/kernel_api", "reference/rfcs"],
+    "Project": ["measured/index", "architecture", "decisions/index", "contributing",
+                "changelog"],
 }
+# The other pages in the directories of these are below them in the navigation.
+_SECTIONS = ("docs/measured/index.md", "docs/decisions/index.md")
 _ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md",
                "CONTRIBUTING.md": "contributing.md"}
 _LANGUAGES = {".cc": "cpp", ".h": "cpp", ".py": "python", ".sh": "bash",
@@ -78,6 +83,10 @@ class Stage:
             return path.removeprefix("docs/")
         if self.page_of_header(path):
             return self.page_of_header(path)
+        return self.source_of(path)
+
+    def source_of(self, path):
+        """Returns the page with the text of a file, or the files of a folder."""
         self.sources.add(path)
         return f"source/{path}.md"
 
@@ -115,9 +124,30 @@ class Stage:
             text = self.rewritten(source.read_text(encoding="utf-8"), path)
             if path == "README.md":
                 text += "\n" + navigation()
+            if path in _SECTIONS:
+                text += "\n" + toctree("", sorted(
+                    pathlib.PurePath(other).stem for other in self.tracked
+                    if other.startswith(os.path.dirname(path) + "/") and other != path
+                    and (self.root / other).exists()))
             if path == "docs/reference/errors.md":
                 text = error_pages.linked(text, self)
             self.write(self.page_of(path), text)
+
+    def draw(self):
+        """Draws docs/**/*.dot as .svg where the committed picture is that of another
+        text. (Graphviz's releases draw the same text differently.)"""
+        for path in self.tracked:
+            source = self.root / path
+            if path.startswith("docs/") and path.endswith(".dot") and source.exists():
+                text = source.read_bytes()
+                mark = f"<!-- {source.name} {hashlib.sha256(text).hexdigest()[:16]} -->"
+                picture = source.with_suffix(".svg")
+                if not picture.exists() or mark not in picture.read_text("utf-8"):
+                    drawn = subprocess.run(["dot", "-Tsvg"], input=text, check=True,
+                                           stdout=subprocess.PIPE).stdout.decode()
+                    picture.write_text(
+                        drawn[drawn.index("<svg"):].rstrip() + f"\n{mark}\n", "utf-8")
+                    print(f"drew {picture}: commit it", file=sys.stderr)
 
     def write_sources(self):
         for path in sorted(self.sources):
@@ -141,15 +171,19 @@ class Stage:
                    f"{_NOT_SEARCHED}# {path}\n\n{fence}{language}\n{text}{fence}\n")
 
 
+def toctree(title, pages):
+    return (f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) +
+            "\n```\n")
+
+
 def navigation():
-    return "\n".join(
-        f"```{{toctree}}\n:hidden:\n:glob:\n:caption: {title}\n\n" + "\n".join(pages) +
-        "\n```\n" for title, pages in NAVIGATION.items())
+    return "\n".join(toctree(title, pages) for title, pages in NAVIGATION.items())
 
 
 def main():
     root, out = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     stage = Stage(root, out)
+    stage.draw()
     api.write(stage)
     error_pages.write(stage)
     stage.copy_docs()
