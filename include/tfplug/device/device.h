@@ -4,17 +4,37 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "tfplug/base/device_memory.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/device/allocator.h"
+#include "tfplug/device/event.h"
 #include "tfplug/device/internal/device_state.h"
 #include "tfplug/device/stream.h"
+#include "tfplug/device/timer.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
+namespace device_internal {
+
+// The event and timer classes of a stream. TFPLUG_REGISTER_DEVICE refuses a
+// class that has none, or hides them, with a sentence.
+template <class StreamT, class = void>
+struct ClassesOf {
+  using Event = tfplug::Event;
+  using Timer = HostTimer;
+};
+template <class StreamT>
+struct ClassesOf<
+    StreamT, std::void_t<typename StreamT::Event, typename StreamT::Timer>> {
+  using Event = typename StreamT::Event;
+  using Timer = typename StreamT::Timer;
+};
+
+}  // namespace device_internal
 
 // One device (SP_Device): /device:<Platform::kType>:<ordinal>. The template
 // arguments are the author's stream class, which has the event and timer
@@ -33,8 +53,8 @@ template <class StreamT, class AllocatorT>
 class Device {
  public:
   using Stream = StreamT;
-  using Event = typename StreamT::Event;
-  using Timer = typename StreamT::Timer;
+  using Event = typename device_internal::ClassesOf<StreamT>::Event;
+  using Timer = typename device_internal::ClassesOf<StreamT>::Timer;
   using Allocator = AllocatorT;
 
   // TensorFlow copies the constants of functions to memory that enqueued

@@ -6,6 +6,7 @@ lists what it inherits, with links.
 """
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -121,7 +122,10 @@ def _revise(compound, classes):
 
 def _revise_all(folder):
     """Returns the names that each file describes."""
-    trees = {path: xml.parse(path) for path in sorted(folder.glob("*.xml"))
+    # Doxygen leaves some of the marks of words that are no names.
+    trees = {path: xml.ElementTree(xml.fromstring(
+                 re.sub(r"%(?=[A-Z][a-z])", "", path.read_text(encoding="utf-8"))))
+             for path in sorted(folder.glob("*.xml"))
              if path.stem not in ("index", "Doxyfile")}
     classes = {}  # the name of each class: the group of its header
     for tree in trees.values():

@@ -20,10 +20,12 @@ def group_of(name):
 
 
 def _escaped(text):
-    """Returns the text of a comment without what Doxygen would take for a command."""
+    """Returns the text of a comment without what Doxygen would take for a command, and
+    with links for names such as AsyncRun but not for words such as Device."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if part.startswith("`") else re.sub(r"([<>@\\#])", r"\\\1", part)
-                   for part in parts)
+    return "".join(part if part.startswith("`") else
+                   re.sub(r"(?<![\w:])([A-Z][a-z]+)\b(?!::)", r"%\1",
+                          re.sub(r"([<>@\\#])", r"\\\1", part)) for part in parts)
 
 
 def _doxygen(block):

@@ -125,7 +125,7 @@ class Stage:
             if path == "README.md":
                 text += "\n" + navigation()
             if path in _SECTIONS:
-                text += "\n" + toctree("", sorted(
+                text += "\n" + toctree(sorted(
                     pathlib.PurePath(other).stem for other in self.tracked
                     if other.startswith(os.path.dirname(path) + "/") and other != path
                     and (self.root / other).exists()))
@@ -171,13 +171,13 @@ class Stage:
                    f"{_NOT_SEARCHED}# {path}\n\n{fence}{language}\n{text}{fence}\n")
 
 
-def toctree(title, pages):
-    return (f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) +
-            "\n```\n")
+def toctree(pages, title=None):
+    caption = f":caption: {title}\n" if title else ""
+    return f"```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(pages) + "\n```\n"
 
 
 def navigation():
-    return "\n".join(toctree(title, pages) for title, pages in NAVIGATION.items())
+    return "\n".join(toctree(pages, title) for title, pages in NAVIGATION.items())
 
 
 def main():

@@ -48,7 +48,7 @@
   X(argument, kNotAStream,                                                   \
     "tfplug: derive the stream with `class MyStream : public "               \
     "tfplug::Stream<MyStream, MyEvent>`: the first argument must be the "    \
-    "class itself")                                                          \
+    "class itself, and that of tfplug::Device is the stream")                \
   X(argument, kNotAnEvent,                                                   \
     "tfplug: the second argument of tfplug::Stream must be publicly "        \
     "derived from tfplug::Event")                                            \
@@ -124,12 +124,16 @@ constexpr uint64_t If(bool is_made, Mistake mistake) {
 template <class T, class Base>
 inline constexpr bool kIsA = std::is_convertible_v<T*, Base*>;
 
+// Not for an absl::string_view, or for characters that are no constant.
 template <class T>
-using NameOf = decltype(T::kName);
+using NameOf = std::bool_constant<internal::IsDeviceType(T::kName)>;
 template <class T>
-using TypeOf = decltype(T::kType);
+using TypeOf = std::bool_constant<internal::IsDeviceType(T::kType)>;
 template <class T>
 using DeviceOf = typename T::Device;
+template <class T>
+using PartsOf = std::void_t<typename T::Stream, typename T::Event,
+                            typename T::Timer, typename T::Allocator>;
 
 // Whether Member<T> is there, and can be accessed.
 template <template <class> class Member, class T, class = void>
@@ -219,7 +223,7 @@ constexpr uint64_t CombinationMistakes() {
 
 // Returns the mistakes in a Device and its stream, event, timer and allocator.
 template <class PlatformT, class DeviceT>
-constexpr uint64_t DeviceMistakes() {
+constexpr uint64_t PartMistakes() {
   using AllocatorT = typename DeviceT::Allocator;
   using StreamT = typename DeviceT::Stream;
   using EventT = typename DeviceT::Event;
@@ -259,6 +263,15 @@ constexpr uint64_t DeviceMistakes() {
              MissingHooks<EventT, TimerT, AllocatorT>() |
              CombinationMistakes<DeviceT, StreamT, TimerT, AllocatorT>();
     }
+  }
+}
+
+template <class PlatformT, class DeviceT>
+constexpr uint64_t DeviceMistakes() {
+  if constexpr (kHas<PartsOf, DeviceT>) {
+    return PartMistakes<PlatformT, DeviceT>();
+  } else {
+    return If(true, kNotADevice);
   }
 }
 
