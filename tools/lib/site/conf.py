@@ -17,6 +17,7 @@ version = release = _VERSION[1]
 copyright = "the tfplug authors, Apache-2.0"
 root_doc = "index"
 extensions = ["myst_parser", "breathe", "sphinx_copybutton"]
+cpp_index_common_prefix = ["tfplug::"]
 breathe_show_include = False
 breathe_default_project = "tfplug"  # tools/site states where it is.
 myst_heading_anchors = 4
