@@ -97,7 +97,7 @@ inline SumParts PartsOfReduce(const Target& target, const LaunchPlan& plan,
   }
   const int64_t depth =
       rank > kept && rank < kMaxViewRank ? plan.size(*dim) : 1;
-  if (depth <= 1) return {target, 1, 1, 1, 1, 0};
+  if (depth <= 1 || launch.reduced == 0) return {target, 1, 1, 1, 1, 0};
   const int64_t others = launch.reduced / depth, items = target.group_size,
                 at_once = launch.variant == kReduceRow ? items
                           : launch.variant == kReduceTile
