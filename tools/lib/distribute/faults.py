@@ -44,4 +44,5 @@ without faults. In the end, the sum of the weights' magnitudes was compared, too
 {table}
 *killed*: all processes of a host end; *restarted*: its worker ends and is started at once; *frozen*: it stops, and goes
 on after the others have ended; *slow*: it has the processor for a quarter of six seconds; *device*: a launch fails;
-*partition*: no packet reaches or leaves the host; *version*: a host comes back with another build of the plug-in."""
+*partition*: no packet reaches or leaves the host; *version*: a host ends and comes back with another build of the
+plug-in: the others report its end after the given time, are started again, and all refuse to begin, within 90 s, too."""
