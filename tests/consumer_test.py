@@ -125,13 +125,46 @@ def check_new_projects(tfplug, work):
     for project in (meson, cmake):
         for path in project.rglob("*.*"):
             assert not path.is_file() or "my_device" not in path.read_text().lower()
+        script = (project / "build.sh").read_text()
+        tests = script.index("test ", script.index("pip wheel -v"))  # -v: with progress
+        assert tests < script.index("pip install --no-deps"), "it installs untested"
+        container = json.loads((project / ".devcontainer/devcontainer.json").read_text())
+        stages = re.findall(r"AS (\w+)$", (project / "Dockerfile").read_text(), re.M)
+        assert container["build"]["target"] in stages, stages
+        assert "TODO" not in (project / ".github/workflows/build.yml").read_text()
     path = f"{tfplug('--pkgconfigdir')}:{os.environ.get('PKG_CONFIG_PATH', '')}"
     run(MESON, "setup", meson / "build", meson, PKG_CONFIG_PATH=path)
-    run(MESON, "compile", "-C", meson / "build", "conformance")
+    log = run(MESON, "compile", "-C", meson / "build", "conformance")
+    assert "warning:" not in log, log
     run(meson / "build/conformance")
+    check_cost(meson / "build/compile_commands.json")
     run("cmake", "-G", "Ninja", "-S", cmake, "-B", cmake / "build",
         f"-Dtfplug_DIR={tfplug('--cmakedir')}",
         f"-DCMAKE_PREFIX_PATH={abseil()}")  # fmt: skip
+
+
+def check_cost(commands):
+    """Checks what makes a first build cheap: the library is in at most two files, which
+    are compiled with -O1, and the author's with at most -O2."""
+    levels = {entry["output"]: re.findall(r" -O(\w) ", entry["command"])[-1]
+              for entry in json.loads(commands.read_text())}
+    library = [level for output, level in levels.items() if "tfplug_separate" in output]
+    assert library and set(library) == {"1"} and len(library) <= 2, levels
+    assert max(levels.values()) <= "2", levels
+
+
+def check_recipes(work):
+    """Installs the port of vcpkg, and has a consumer find it."""
+    prefix = work / "vcpkg"
+    for directory in (prefix, work / "vcpkg-build"):
+        shutil.rmtree(directory, ignore_errors=True)
+    port = ROOT / "packaging/vcpkg"
+    run("cmake", f"-DPORT={port}", f"-DPREFIX={prefix}", f"-DMESON={MESON}", "-P",
+        SOURCE / "vcpkg.cmake")  # fmt: skip
+    check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", work / "with_vcpkg")
+    version = re.search(r"\n  version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
+    assert json.loads((port / "vcpkg.json").read_text())["version"] == version
+    assert f'version = "{version}"' in (ROOT / "MODULE.bazel").read_text()
 
 
 def check_copied_examples(tfplug, work):
@@ -185,6 +218,7 @@ class ConsumerTest(unittest.TestCase):
             "-Dtests=disabled", "-Dexamples=disabled")  # fmt: skip
         run(MESON, "install", "-C", build)
         first.rename(prefix)  # Nothing in it may depend on its place.
+        check_recipes(WORK)
         check_pkg_config(prefix / "share/pkgconfig", WORK)
         check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", WORK / "cmake")
         documented = WORK / "documented_cmake"

@@ -72,7 +72,8 @@ def add_parser(commands):
     parser = commands.add_parser(
         "abseil", help="build an Abseil that plug-ins can contain",
         description=f"Builds a static, hidden, position-independent Abseil {_VERSION} "
-        "once, in ~/.cache/tfplug, and prints its prefix. pip fetches the source.")
+        "once, in ~/.cache/tfplug, and prints its prefix. pip fetches the source. CXX names "
+        "the compiler, which may be one for another processor.")
     _add_arguments(parser)
     parser.set_defaults(run=run)
 
@@ -137,12 +138,14 @@ def _compile(source, objects, compiler):
     return results
 
 
-def _install(source, objects, root):
+def _install(source, objects, root, compiler):
     """Writes the archive, the headers, and the files for pkg-config and CMake."""
     libraries, headers = root / "lib", root / "include"
     (libraries / "pkgconfig").mkdir(parents=True)
     (libraries / "cmake/absl").mkdir(parents=True)
-    subprocess.run(["ar", "rcs", libraries / "libabsl.a", *objects], check=True)
+    archiver = subprocess.run([*compiler, "-print-prog-name=ar"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    subprocess.run([archiver, "rcs", libraries / "libabsl.a", *objects], check=True)
     for path in (source / "absl").rglob("*"):
         if path.suffix in (".h", ".inc"):
             target = headers / path.relative_to(source)
@@ -160,9 +163,25 @@ def _install(source, objects, root):
         _CMAKE.format(modules=" ".join(_MODULES)))
 
 
+def _compiler():
+    return shlex.split(os.environ.get("CXX", "c++"))
+
+
+def _name():
+    """Returns the name of the build in the cache: with a compiler for another processor,
+    as in CXX=aarch64-linux-gnu-g++, that of its processor."""
+    try:
+        machine = subprocess.run([*_compiler(), "-dumpmachine"], check=True, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "abseil"
+    processor = machine.split("-")[0].strip()
+    return "abseil" if processor == os.uname().machine else f"{processor}-abseil"
+
+
 def find():
     """Returns the prefix of the Abseil in the cache, or None."""
-    return kept_build.find(kept_build.cache(), "abseil", _RECIPE)
+    return kept_build.find(kept_build.cache(), _name(), _RECIPE)
 
 
 def build(source=None):
@@ -170,8 +189,8 @@ def build(source=None):
     found = find()
     if found:
         return found
-    compiler = shlex.split(os.environ.get("CXX", "c++"))
-    prefix = kept_build.cache() / f"abseil-{_VERSION}"
+    compiler = _compiler()
+    prefix = kept_build.cache() / f"{_name()}-{_VERSION}"
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         source = source or _fetch(directory)
@@ -182,7 +201,7 @@ def build(source=None):
         except FileNotFoundError as error:
             raise Error(f"there is no compiler {compiler[0]}; CXX names one.") from error
         root = pathlib.Path(f"{directory / 'stage'}{prefix}")
-        _install(source, built, root)
+        _install(source, built, root, compiler)
         kept_build.keep(directory / "stage", prefix, _RECIPE)
     return prefix
 

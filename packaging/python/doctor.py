@@ -13,46 +13,19 @@ import json
 import os
 import pathlib
 import re
-import signal
 import site
 import subprocess
 import sys
 import sysconfig
 
+try:
+    from tfplug.doctor_causes import file_problem, remedy_for, what_happened
+except ImportError:  # Run from the source tree.
+    from doctor_causes import file_problem, remedy_for, what_happened
+
 _OLDEST = (2, 12)
 _CHILD = pathlib.Path(__file__).resolve().parent / "doctor_child.py"
 _SECONDS = 300  # for one child
-
-# What a message of the loader or of TensorFlow means, and what to do.
-_REMEDIES = {
-    "GLIBC": "The library was built for a newer Linux. Build it on the oldest one "
-             "that your users have, or in a manylinux image.",
-    "CXXABI": "The library needs a newer libstdc++. Build it with an older g++.",
-    "cannot open shared object file": "Install the library that is named, or link it "
-        "statically. A vendor's driver is better loaded at run time: see "
-        "tfplug::LoadDriver.",
-    "undefined symbol": "The library needs a symbol that this TensorFlow does not "
-        "export. Link it with -Wl,--no-undefined and without TensorFlow; tfplug looks "
-        "up TensorFlow's functions at run time.",
-    "visible_device_list": "TensorFlow before 2.19 counts the devices of all plug-ins "
-        "together. Install 2.19 or newer, rebuild one of the plug-ins with this tfplug, "
-        "or call tf.config.set_visible_devices with the CPU and only the first device "
-        "that is not a CPU: each plug-in then has one device.",
-    "file too short": "The file is damaged. Install its package again.",
-    "invalid ELF header": "The file is damaged, or is no shared library. Install its "
-        "package again, or remove it: TensorFlow loads every file named .so here.",
-    "No JIT device registered": "Keras asks for XLA by itself. Register the default "
-        "passes in the plug-in (TFPLUG_REGISTER_GRAPH_PASSES, in graph_pass.h), or "
-        "call compile(..., jit_compile=False).",
-    "Unsupported device type": "A graph pass of the plug-in aborts on nodes of devices "
-        "that it does not know. Turn all plug-ins' passes off: "
-        "tf.config.optimizer.set_experimental_options({'use_plugin_optimizers': "
-        "False}).",
-    "SIGILL": "The library uses instructions that this processor lacks. Build it "
-        "without -march=native.",
-}
-# Parts of the line in which a process that crashes states the cause.
-_CAUSES = ("what():", "terminate called", "Check failed", " F tensorflow", "F0000")
 
 
 @dataclasses.dataclass
@@ -154,6 +127,13 @@ def find_libraries():
         libraries += _shared_objects(variable)
     elif variable:
         libraries.append(variable)
+    for directory in directories:
+        for name in os.listdir(directory):
+            if name.endswith((".dylib", ".dll")):
+                findings.append(Finding(
+                    "warning", f"{os.path.join(directory, name)} is for another operating "
+                    "system: TensorFlow does not load it here.",
+                    "Install a wheel of the plug-in that is for Linux, if there is one."))
     if not libraries:
         where = ", ".join(directories) or os.path.join(
             sysconfig.get_path("platlib"), "tensorflow-plugins")
@@ -183,32 +163,10 @@ def _try(*libraries):
     for line in child.stdout.splitlines():
         if line.startswith("{"):
             result.update(json.loads(line))
-    if child.returncode < 0:
-        name = signal.Signals(-child.returncode).name
-        result["failure"] = f"{name}. {cause_of_death(child.stderr)}".strip()
-    elif child.returncode:
-        result.setdefault("failure", (child.stderr.strip().splitlines()[-1:] or
-                                      [f"exit status {child.returncode}"])[0])
+    if child.returncode:
+        result.setdefault("failure", what_happened(child.returncode, child.stderr,
+                                                   libraries))
     return result
-
-
-def cause_of_death(log):
-    """Returns the line of a crashed process that states the cause, or where it was."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    for cause in (*_CAUSES, "Fatal Python error"):
-        for line in lines:
-            if cause in line:
-                return line
-    return ""
-
-
-def remedy_for(message):
-    return next((remedy for text, remedy in _REMEDIES.items() if text in message), "")
-
-
-def _is_elf(path):
-    with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
 
 
 def check_library(library):
@@ -217,10 +175,10 @@ def check_library(library):
         return [Finding("error", f"{library} is a link to {os.readlink(library)}, which "
                         "does not exist: `import tensorflow` fails.",
                         "Remove the link, or install the package again.")], []
-    if os.path.isfile(library) and not _is_elf(library):
-        return [Finding("error", f"{library} is not a shared library, but TensorFlow "
-                        "loads every file named .so here: `import tensorflow` fails.",
-                        "Remove it, or install its package again.")], []
+    problem, remedy = file_problem(library)
+    if problem:
+        return [Finding("error", f"{library} {problem}: `import tensorflow` fails.",
+                        remedy)], []
     result = _try(library)
     step = result.get("step", "import of TensorFlow")
     failure = result.get("failure", "")

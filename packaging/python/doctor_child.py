@@ -46,6 +46,16 @@ def reason(message):
     return lines[-1] if lines else message.strip()[:200]
 
 
+def report_signals():
+    """Makes a signal write the C++ functions on the stack, where TensorFlow can."""
+    try:
+        # pylint: disable=import-outside-toplevel
+        from tensorflow.python.platform import _pywrap_stacktrace_handler
+    except ImportError:
+        return
+    _pywrap_stacktrace_handler.InstallStacktraceHandler()
+
+
 def main(libraries):
     say(step="import of TensorFlow")
     exists = os.path.exists
@@ -54,6 +64,7 @@ def main(libraries):
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     from tensorflow.python.framework import kernels, load_library
     os.path.exists = exists
+    report_signals()
 
     # After TensorFlow: plug-ins may need its libraries, which it has then loaded.
     say(step="loading")

@@ -51,17 +51,16 @@ _LIBRARIES = {
                "SPIRV-Tools-opt SPIRV-Tools glslang-default-resource-limits"),
 }
 _LINK = {
-    "meson": """
-libraries = []  # {0}
-foreach name : '{1}'.split()
+    "meson": """\
+foreach name : '{1}'.split()  # {0}
   libraries += meson.get_compiler('cpp').find_library(name, static: true, required: false)
 endforeach
 """,
-    "cmake": """
+    "cmake": """\
 foreach(name {1})  # {0}
   find_library(FOUND_${{name}} lib${{name}}.a)
   if(FOUND_${{name}})
-    target_link_libraries(my_device PRIVATE ${{FOUND_${{name}}}})
+    list(APPEND LIBRARIES ${{FOUND_${{name}}}})
   endif()
 endforeach()
 """,
@@ -69,6 +68,8 @@ endforeach()
 # Files of the template whose names in the project are special.
 _PLACES = {
     "clang-format": ".clang-format",
+    "devcontainer.json": ".devcontainer/devcontainer.json",
+    "dockerignore": ".dockerignore",
     "gitignore": ".gitignore",
     "workflow/build.yml": ".github/workflows/build.yml",
 }
@@ -187,7 +188,6 @@ def _texts(options):
                         options.name)
     values = {
         "@LIBRARIES@\n": more,
-        "plugin_dep@LIST@": "[plugin_dep, libraries]" if more else "plugin_dep",
         "@DEVICE_SOURCES@": listed(device),
         "@KERNEL_SOURCES@": listed(kernels),
         "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 import tempfile
 
-from tfplug import sbom
+from tfplug import doctor_causes, sbom
 
 # The wheel does not require TensorFlow: users have tensorflow, tensorflow-cpu or
 # another package, and these extras are for those who have none.
@@ -62,6 +62,9 @@ def write(options, directory):
     """Writes the wheel, tagged for this platform, into `directory`; returns its path."""
     from wheel.wheelfile import WheelFile  # pylint: disable=import-outside-toplevel
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    machine = _machine(options.plugin)
+    if machine in doctor_causes.MACHINES:  # The compiler may be one for another.
+        platform = platform.removesuffix(os.uname().machine) + machine
     stem = f"{options.name}-{options.version}"
     about = f"{stem}.dist-info"
     plugin = _with_rpath(options, directory) if options.library else options.plugin
@@ -78,6 +81,11 @@ def write(options, directory):
                 (f"sboms/{options.name}.spdx.json", json.dumps(document, indent=2))):
             wheel.writestr(f"{about}/{name}", text)
     return path
+
+
+def _machine(library):
+    with library.open("rb") as file:
+        return doctor_causes.machine_of(file.read(64))
 
 
 def _environment():
@@ -111,6 +119,9 @@ def run(options):
     for each in (options.plugin, *options.library):
         if not each.is_file() or each.read_bytes()[:4] != b"\x7fELF":
             return _fail(f"{each} is not a shared library")
+        if _machine(each) != _machine(options.plugin):
+            return _fail(f"{each} is for {_machine(each)}, and {options.plugin} for "
+                         f"{_machine(options.plugin)}")
     if not any(name in options.plugin.read_bytes() for name in _ENTRY_POINTS):
         return _fail(f"{options.plugin} is no plug-in: it has none of TensorFlow's entry "
                      "points, such as SE_InitPlugin")

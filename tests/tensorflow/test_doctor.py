@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import harness
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "packaging/python"
+FOREIGN = pathlib.Path(__file__).with_name("plugins") / "foreign_optimizer.c"
 # Each with what it does to TensorFlow.
 SOURCES = {
     "aborts": """
@@ -21,6 +23,19 @@ void SE_InitPlugin(void* params, void* status) {
   fputs("F0000 00:00:00.000000 1 device.cc:7] no driver\\nI0000 a later line\\n", stderr);
   abort();
 }
+""",
+    "crashes": """
+namespace acme {
+struct Device {
+  __attribute__((noinline)) void Open() { *volatile_null = 1; }
+  int* volatile volatile_null = nullptr;
+};
+}  // namespace acme
+extern "C" void SE_InitPlugin(void*, void*) { acme::Device().Open(); asm volatile(""); }
+""",
+    "exits": """
+#include <stdlib.h>
+void SE_InitPlugin(void* params, void* status) { exit(3); }
 """,
     "no_entry": "int some_function(void) { return 1; }",
     # As plug-ins of other vendors, it needs what libtensorflow_cc exports.
@@ -33,17 +48,25 @@ REPORT = """
 import dataclasses, json, sys
 sys.path.insert(0, sys.argv[1])
 import doctor
-doctor.plugin_directories = lambda: []  # Others may be installed here.
+doctor.plugin_directories = lambda: sys.argv[2:]  # Others may be installed here.
 print(json.dumps([dataclasses.asdict(each) for each in doctor.examine()]))
 """
 
 
-def examine(library_path):
+def examine(library_path="", directories=()):
     run = subprocess.run(
-        [sys.executable, "-c", REPORT, str(SOURCE)], text=True, check=True,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", REPORT, str(SOURCE), *map(str, directories)], text=True,
+        check=True, stdout=subprocess.PIPE,
         env={**os.environ, "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(library_path)})
     return json.loads(run.stdout)
+
+
+def compile_library(path, source, *options):
+    """Compiles C, or C++ if the source has a namespace."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    language = "c++" if "namespace" in source else "c"
+    subprocess.run(["g++", "-x", language, "-shared", "-fPIC", "-O1", "-o", path, "-",
+                    "-x", "none", *options], input=source, text=True, check=True)
 
 
 def about(findings, name):
@@ -52,10 +75,12 @@ def about(findings, name):
 
 def test_each_plugin_is_reported(tmp_path):
     for name, source in SOURCES.items():
-        (tmp_path / "a.c").write_text(source)
-        subprocess.run(["g++", "-x", "c", "-shared", "-fPIC", "-o", f"lib{name}.so",
-                        "a.c"], cwd=tmp_path, check=True)
-    (tmp_path / "a.c").unlink()
+        compile_library(tmp_path / f"lib{name}.so", source)
+    whole = (tmp_path / "libno_entry.so").read_bytes()
+    (tmp_path / "libhalf.so").write_bytes(whole[:len(whole) // 2])
+    other = 183 if os.uname().machine == "x86_64" else 62  # aarch64 or x86_64
+    (tmp_path / "libother.so").write_bytes(
+        whole[:18] + other.to_bytes(2, "little") + whole[20:])
     (tmp_path / "libdangles.so").symlink_to("/nowhere/lib.so")
     (tmp_path / "libtext.so").write_text("This is no library. " * 9)
     (tmp_path / "libshort.so.2").write_bytes(b"\x7fELF")
@@ -69,13 +94,19 @@ def test_each_plugin_is_reported(tmp_path):
 
     for name, level, text, remedy in [
             ("libaborts.so", "error", "SIGABRT. F0000 00:00:00.000000 1 device.cc:7] no "
-             "driver", "Report it to the author"),
+             "driver in SE_InitPlugin (libaborts.so)", "Report it to the author"),
+            ("libcrashes.so", "error", "SIGSEGV in acme::Device::Open(), called by "
+             "SE_InitPlugin (libcrashes.so)", "Report it to the author"),
+            ("libexits.so", "error", "ended the process with status 3", "Report it"),
+            ("libhalf.so", "error", "is truncated", "install its package again"),
+            ("libother.so", "error", "and this machine is", "wheel for this machine"),
             ("libno_entry.so", "warning", "none of TensorFlow's entry points",
              "TFPLUG_REGISTER_DEVICE"),
             ("libneeds_cc.so", "ok", "TF_InitKernel; 0 kernels; it adds no device", ""),
             ("libdangles.so", "error", "a link to /nowhere/lib.so", "Remove the link"),
             ("libtext.so", "error", "not a shared library", "Remove it"),
-            ("libshort.so.2", "error", "file too short", "Install its package again"),
+            ("libshort.so.2", "error", "is truncated: it has 4 bytes",
+             "install its package again"),
     ]:
         (found,) = about(findings, f"/{name}")
         assert found["level"] == level and text in found["text"], found
@@ -87,6 +118,105 @@ def test_each_plugin_is_reported(tmp_path):
             "TFPLUG_REGISTER_GRAPH_PASSES" in lacks["remedy"]), lacks
     for name in ("__init__.py", "notes.txt", "libthing", "__pycache__"):
         assert not about(findings, name)
+
+
+# Stand-ins for the public plug-ins, of the shapes of their wheels: what is in
+# site-packages, which libraries they need and where those are, what they register.
+def make_zentf(site):
+    """zentf 2.21: ops and passes for the CPU, OpenMP in a directory of its own."""
+    compile_library(site / "_solib_k8/openmp/libiomp5.so", "int omp_start(void) {return 0;}")
+    compile_library(
+        site / "tensorflow-plugins/libamdcpu_plugin.so",
+        "int omp_start(void);\nvoid TF_InitKernel(void) { omp_start(); }\n" +
+        (FOREIGN.read_text()), f"-L{site}/_solib_k8/openmp", "-liomp5",
+        "-Wl,-rpath,$ORIGIN/../_solib_k8/openmp")
+    (site / "tensorflow-plugins/__init__.py").write_text("")
+    return [("ok", "libamdcpu_plugin.so: TF_InitGraph, TF_InitKernel; 0 kernels; it adds "
+             "no device", "")]
+
+
+def make_intel(site):
+    """intel-extension-for-tensorflow-lib 2.15: a library in its Python package, and
+    oneAPI's, which is not installed."""
+    package = site / "intel_extension_for_tensorflow"
+    compile_library(site / "libsycl.so.8", "int sycl(void) { return 0; }",
+                    "-Wl,-soname,libsycl.so.8")
+    compile_library(package / "libitex_common.so",
+                    "int sycl(void); int itex(void) { return sycl(); }",
+                    f"{site}/libsycl.so.8")
+    compile_library(
+        site / "tensorflow-plugins/libitex_gpu.so",
+        "int itex(void); void SE_InitPlugin(void* a, void* b) { itex(); }",
+        f"-L{package}", "-litex_common", f"-Wl,-rpath-link,{site}",
+        "-Wl,-rpath,$ORIGIN/../intel_extension_for_tensorflow")
+    (site / "libsycl.so.8").unlink()
+    return [("error", "libsycl.so.8: cannot open", "Install the library that is named")]
+
+
+def make_directml(site):
+    """tensorflow-directml-plugin 0.4: for releases whose Python extension contains
+    TensorFlow; its own library is in a directory below."""
+    plugins = site / "tensorflow-plugins"
+    compile_library(site / "_pywrap_tensorflow_internal.so", "int tf(void) { return 0; }",
+                    "-Wl,-soname,_pywrap_tensorflow_internal.so")
+    compile_library(plugins / "directml/libdirectml.d6f03b.so",
+                    "int dml(void) { return 0; }")
+    compile_library(
+        plugins / "libtfdml_plugin.so",
+        "int tf(void); void SE_InitPlugin(void* a, void* b) { tf(); }",
+        site / "_pywrap_tensorflow_internal.so", "-Wl,-rpath,$ORIGIN/directml")
+    (site / "_pywrap_tensorflow_internal.so").unlink()
+    return [("error", "_pywrap_tensorflow_internal.so: cannot open",
+             "made for another release of TensorFlow")]
+
+
+def make_metal(site):
+    """tensorflow-metal 1.2: a library for macOS."""
+    plugins = site / "tensorflow-plugins"
+    (plugins / "tools/pip_package").mkdir(parents=True)
+    for place in ("__init__.py", "tools/__init__.py", "tools/pip_package/setup.py"):
+        (plugins / place).write_text("")
+    (plugins / "libmetal_plugin.dylib").write_bytes(b"\xcf\xfa\xed\xfe" + bytes(60))
+    return [("warning", "libmetal_plugin.dylib is for another operating system",
+             "for Linux"), ("warning", "There is no plug-in in", "Install its wheel")]
+
+
+@pytest.mark.parametrize("make", [make_zentf, make_intel, make_directml, make_metal])
+def test_public_plugins(tmp_path, make):
+    site = tmp_path / "site-packages"
+    expected = make(site)
+    tensorflow, *findings = examine(directories=[site / "tensorflow-plugins"])
+    assert tensorflow["level"] == "ok"
+    assert len(findings) == len(expected), findings
+    for found, (level, text, remedy) in zip(findings, expected):
+        assert found["level"] == level and text in found["text"], found
+        assert remedy in found["remedy"], found
+
+
+def test_a_plugin_that_aborts_on_devices_of_others(tmp_path):
+    """As Intel's does in 2.15."""
+    compile_library(tmp_path / "libforeign.so",
+                    '#define FOREIGN_ABORTS_ON "/device:SIM"\n' + FOREIGN.read_text())
+    shutil.copy(harness.plugin_path(), tmp_path)
+    last = examine(tmp_path)[-1]
+    assert last["level"] == "error" and "do not work in one process" in last["text"]
+    assert "Unsupported device type: /device:SIM in " in last["text"]
+    assert "libforeign.so" in last["text"]
+    assert "'use_plugin_optimizers': False" in last["remedy"]
+
+
+def test_remedies_name_commands_of_the_package():
+    parser = (SOURCE / "cli.py").read_text() + "".join(
+        path.read_text() for path in SOURCE.glob("*.py"))
+    texts = "".join((SOURCE / f"{name}.py").read_text()
+                    for name in ("doctor", "doctor_causes"))
+    # A string goes on in the next line of the source.
+    texts = re.sub(r'"\s*\n\s*"', "", texts)
+    named = set(re.findall(r"tfplug ([a-z][a-z-]+) (?=lists|new|abseil|NAME)", texts))
+    assert named == {"coverage"}
+    for name in named:
+        assert f'"{name}"' in parser
+    assert "tools/" not in texts
 
 
 @pytest.mark.parametrize("message, reason, remedy", [

@@ -38,10 +38,10 @@ class Constant {
   // Constructs a constant from as many elements as the shape has, in row-major
   // order.
   template <class T>
-  static Constant Of(Shape shape, const std::vector<T>& elements) {
+  static Constant Of(const Shape& shape, const std::vector<T>& elements) {
     Constant constant;
     constant.dtype_ = DataTypeOf<T>();
-    constant.shape_ = std::move(shape);
+    constant.shape_ = shape;
     if constexpr (std::is_same_v<T, bool>) {
       // std::vector<bool> stores bits.
       constant.stored_.assign(elements.begin(), elements.end());

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the plug-in's wheel in dist/, installs it into this environment, and tests
-# the device without TensorFlow.
+# Builds the plug-in's wheel in dist/, tests the device without TensorFlow, and
+# installs the wheel into this environment.
 set -eu
 cd "$(dirname "$0")"
 # A build directory keeps its compiler, whatever CXX is later.
@@ -10,7 +10,8 @@ echo "${CXX:-}" >build/cxx
 tfplug abseil >/dev/null || echo "Continuing: CMake fetches Abseil." >&2
 pip install --quiet scikit-build-core cmake ninja
 rm -rf dist
-pip wheel --no-build-isolation --no-deps -w dist .
-pip install --no-deps --force-reinstall dist/*.whl
+# -v shows the progress.
+pip wheel -v --no-build-isolation --no-deps -w dist .
 cmake --build build --target conformance
 ctest --test-dir build --output-on-failure
+pip install --no-deps --force-reinstall dist/*.whl

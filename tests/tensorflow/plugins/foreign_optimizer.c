@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A graph optimizer for the CPU in plain C, without tfplug, that turns off two
- * rewriters and changes no graph: a plug-in of somebody else. */
+ * rewriters and changes no graph: a plug-in of somebody else. With FOREIGN_ABORTS_ON,
+ * a string, it aborts on graphs that contain this, as one aborts on devices that it
+ * does not know. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef FOREIGN_ABORTS_ON
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#endif
 
 /* As in TensorFlow's tensorflow/c/experimental/grappler/grappler.h. */
 enum { kDefault = 0, kOff = 1, kOn = 2, kAborted = 10 };
@@ -57,6 +64,18 @@ static void Destroy(void* optimizer) { (void)optimizer; }
 
 static void Optimize(void* optimizer, const void* graph, const void* item,
                      void* optimized, void* status) {
+#ifdef FOREIGN_ABORTS_ON
+  const struct {
+    const void* data;
+    size_t length;
+  }* const buffer = graph;
+  if (memmem(buffer->data, buffer->length, FOREIGN_ABORTS_ON,
+             strlen(FOREIGN_ABORTS_ON)) != NULL) {
+    fputs("F0000 00:00:00.000000 1 devices.cc:9] Unsupported device type: "
+          FOREIGN_ABORTS_ON "\n", stderr);
+    abort();
+  }
+#endif
   /* TensorFlow's libraries may not be in the global scope. */
   void* const library =
       dlopen("libtensorflow_framework.so.2", RTLD_LAZY | RTLD_NOLOAD);

@@ -33,7 +33,7 @@ NAVIGATION = {
         "guide/building"],
     "Beside the path": [
         "guide/distribute", "guide/caching_allocator", "guide/protobuf",
-        "guide/migration", "guide/differs_from_gpu", "guide/plugins",
+        "guide/migration", "guide/other_systems", "guide/differs_from_gpu", "guide/plugins",
         "guide/peer_tests"],
     "Reference": ["api/index", "Index of names <genindex>", "reference/errors",
                   "reference/opcodes", "reference/ops", "reference/gpu_ops",

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_BASE_INTERNAL_ENVIRONMENT_H_
 #define TFPLUG_BASE_INTERNAL_ENVIRONMENT_H_
 
+#include <strings.h>
+
 #include <cstdlib>
 
 #pragma GCC visibility push(hidden)
@@ -9,10 +11,15 @@
 namespace tfplug::internal {
 
 // Returns whether an environment variable turns something on: it does unless
-// its value begins with 0. Returns `otherwise` if it is not set or empty.
+// its value begins with 0 or is false, off or no, in any case. Returns
+// `otherwise` if it is not set or empty.
 inline bool IsTurnedOn(const char* variable, bool otherwise = false) {
   const char* const value = std::getenv(variable);
-  return value == nullptr || *value == '\0' ? otherwise : *value != '0';
+  if (value == nullptr || *value == '\0') return otherwise;
+  for (const char* const off : {"false", "off", "no"}) {
+    if (::strcasecmp(value, off) == 0) return false;
+  }
+  return *value != '0';
 }
 
 }  // namespace tfplug::internal

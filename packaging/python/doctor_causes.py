@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tfplug doctor concludes from a plug-in's file and from the log of the process
+that tried it: the cause of a failure, where it was, and the remedy."""
+
+import collections
+import ctypes
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+
+# What a message of the loader or of TensorFlow means, and what to do.
+_REMEDIES = {
+    "GLIBC": "The library was built for a newer Linux. Build it on the oldest one "
+             "that your users have, or in a manylinux image.",
+    "CXXABI": "The library needs a newer libstdc++. Build it with an older g++.",
+    "undefined symbol: TF_": "This release of TensorFlow lacks a function that the "
+        "plug-in needs. Install a release for which the plug-in is made, or a newer "
+        "plug-in.",
+    "undefined symbol: _Z": "The library needs C++ symbols of one release of "
+        "TensorFlow. Install the release for which the plug-in is made.",
+    **dict.fromkeys(
+        ("_pywrap_tensorflow_internal.so: cannot open", "libtensorflow_"),
+        "The plug-in is made for another release of TensorFlow, in which this library "
+        "exists. Install that release, or a plug-in for this one."),
+    "cannot open shared object file": "Install the library that is named, or link it "
+        "statically. A vendor's driver is better loaded at run time: see "
+        "tfplug::LoadDriver.",
+    "undefined symbol": "The library needs a symbol that this TensorFlow does not "
+        "export. Link it with -Wl,--no-undefined and without TensorFlow; tfplug looks "
+        "up TensorFlow's functions at run time.",
+    "visible_device_list": "TensorFlow before 2.19 counts the devices of all plug-ins "
+        "together. Install 2.19 or newer, rebuild one of the plug-ins with this tfplug, "
+        "or call tf.config.set_visible_devices with the CPU and only the first device "
+        "that is not a CPU: each plug-in then has one device.",
+    "file too short": "The file is damaged. Install its package again.",
+    "invalid ELF header": "The file is damaged, or is no shared library. Install its "
+        "package again, or remove it: TensorFlow loads every file named .so here.",
+    "No JIT device registered": "Keras asks for XLA by itself. Register the default "
+        "passes in the plug-in (TFPLUG_REGISTER_GRAPH_PASSES, in graph_pass.h), or "
+        "call compile(..., jit_compile=False).",
+    "Unsupported device type": "A graph pass of the plug-in aborts on nodes of devices "
+        "that it does not know. Turn all plug-ins' passes off: "
+        "tf.config.optimizer.set_experimental_options({'use_plugin_optimizers': "
+        "False}).",
+    "SIGILL": "The library uses instructions that this processor lacks. Build it "
+        "without -march=native.",
+}
+# Parts of the line in which a process that crashes states the cause.
+_CAUSES = ("what():", "terminate called", "Check failed", " F tensorflow", "F0000")
+# Lines that are no cause: reports of TensorFlow, of its loggers, and of signal handlers.
+_REPORT = re.compile(r"[IW]\d{4} |.*: [IW] |WARNING: All log messages|To enable the follow"
+                     r"ing instructions|Warning, backtrace signal handler|\*\*\* |\s")
+MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine of the ELF header
+_DAMAGED = "Its file was not copied whole, or was altered: install its package again."
+
+
+def machine_of(header):
+    """Returns the name of the processor that an ELF file's first bytes state."""
+    number = int.from_bytes(header[18:20], "little")
+    return next((name for name, each in MACHINES.items() if each == number),
+                f"machine {number}")
+
+
+def remedy_for(message):
+    return next((remedy for text, remedy in _REMEDIES.items() if text in message), "")
+
+
+# ---- The file --------------------------------------------------------------------
+
+def file_problem(path):
+    """Returns why the loader cannot map this file, and the remedy, or "" twice."""
+    if not os.path.isfile(path):
+        return "", ""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        header = file.read(64)
+        if header[:4] != b"\x7fELF":
+            return ("is not a shared library, but TensorFlow loads every file named .so "
+                    "here", "Remove it, or install its package again.")
+        if len(header) < 64:
+            return f"is truncated: it has {size} bytes", _DAMAGED
+        if header[4:6] != b"\2\1":
+            return ("is not for a 64-bit little-endian machine",
+                    "Install the plug-in's wheel for this machine.")
+        if os.uname().machine in (set(MACHINES) - {machine_of(header)}):
+            return (f"is for {machine_of(header)}, and this machine is "
+                    f"{os.uname().machine}",
+                    "Install the plug-in's wheel for this machine.")
+        # Where the program and section headers, and the segments, end.
+        program, sections = struct.unpack_from("<QQ", header, 32)
+        entry, count, section_size, section_count = struct.unpack_from("<4H", header, 54)
+        ends = [sections + section_size * section_count, program + entry * count]
+        file.seek(program)
+        table = file.read(entry * count)
+        if entry == 56 and len(table) == entry * count:
+            for at in range(0, len(table), entry):
+                offset, = struct.unpack_from("<Q", table, at + 8)
+                length, = struct.unpack_from("<Q", table, at + 32)
+                ends.append(offset + length)
+    if size < max(ends):
+        return (f"is truncated: it has {size} bytes of {max(ends)} or more", _DAMAGED)
+    return "", ""
+
+
+# ---- The log of a process that failed ----------------------------------------------
+
+def what_happened(status, log, libraries):
+    """Returns one line about a child that ended with this status: the signal or the
+    exception, the cause, and the functions of the plug-ins in which it was."""
+    raised = re.search(r"^\*\*\* Received signal (\d+)", log, re.MULTILINE)
+    if raised or status < 0:  # TensorFlow's handler aborts after any signal.
+        number = int(raised[1]) if raised else -status
+        return " ".join(filter(None, (
+            f"{signal.Signals(number).name}." if _cause(log) else
+            signal.Signals(number).name, _cause(log), _where(log, libraries))))
+    lines = [line for line in log.splitlines() if line.strip() and
+             not _REPORT.match(line)]
+    if "Traceback (most recent call last):" in log and lines:
+        return lines[-1].strip()
+    return " ".join([f"it ended the process with status {status}.", *lines[-1:]])
+
+
+def _cause(log):
+    lines = [line.strip() for line in log.splitlines()]
+    return next((line for cause in _CAUSES for line in lines if cause in line), "")
+
+
+def _where(log, libraries):
+    """Returns the innermost functions in the plug-ins, from the stack that TensorFlow's
+    signal handler wrote."""
+    files = {os.path.basename(each): each for each in libraries}
+    frames = []
+    for path, symbol, offset in re.findall(
+            r"^(/[^(\n]*)\(([^+)\n]*)\+0x([0-9a-f]+)\)\[0x", log, re.MULTILINE):
+        if os.path.basename(path) in files:
+            frames.append((path, symbol, offset))
+    if not frames:
+        # Another library crashed, or the plug-in's code was not on the stack.
+        inner = re.search(r"^\s+File \".*", log, re.MULTILINE)
+        return f"Python was at{inner[0].replace('  File', '')}" if inner else ""
+    path = frames[0][0]
+    names = [_demangled(symbol) if symbol else _function_at(path, offset)
+             for path, symbol, offset in frames]
+    names = list(collections.OrderedDict.fromkeys(names))[:6]
+    return f"in {', called by '.join(names)} ({os.path.basename(path)})"
+
+
+def _demangled(symbol):
+    try:
+        demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except OSError:
+        return symbol
+    demangle.restype = ctypes.c_void_p
+    status = ctypes.c_int()
+    text = demangle(symbol.encode(), None, None, ctypes.byref(status))
+    return ctypes.string_at(text).decode(errors="replace") if text else symbol
+
+
+def _function_at(path, offset):
+    """Returns the function at an offset that has no exported symbol."""
+    if shutil.which("addr2line"):
+        done = subprocess.run(
+            # The address is that after the call.
+            ["addr2line", "-Cfe", path, f"0x{int(offset, 16) - 1:x}"], check=False,
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        name, *place = done.stdout.splitlines() or ["??"]
+        if name != "??":
+            line = os.path.basename(place[0]) if place else "??"
+            return name if line.startswith("??") else f"{name} at {line}"
+    return f"the code at +0x{offset}"

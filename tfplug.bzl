@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for TensorFlow plug-ins, with the flags of docs/guide/building.md."""
+
+_COPTS = [
+    "-std=c++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-ffunction-sections",
+    "-fdata-sections",
+]
+
+def tfplug_plugin(name, srcs, deps = [], copts = [], separate = False, **kwargs):
+    """Links libNAME.so, which TensorFlow loads.
+
+    Args:
+      name: the name of the library, without lib and .so.
+      srcs: its sources and private headers.
+      deps: libraries beside tfplug's.
+      copts: further options of the compiler.
+      separate: whether op kernels and default passes are compiled once, as the target
+        NAME_tfplug.
+      **kwargs: passed on to cc_binary.
+    """
+    tfplug = [Label("//:tfplug")]
+    library = []
+    if separate:
+        copts = copts + ["-DTFPLUG_SEPARATE"]
+        library = [":" + name + "_tfplug"]
+        native.cc_library(
+            name = name + "_tfplug",
+            srcs = [Label("//:separate")],
+            # They prepare the work of the device: -O1 is as fast as -O2.
+            copts = _COPTS + ["-DTFPLUG_SEPARATE", "-O1"],
+            deps = tfplug,
+            alwayslink = True,
+            linkstatic = True,
+        )
+    native.cc_binary(
+        name = "lib" + name + ".so",
+        srcs = srcs,
+        additional_linker_inputs = [Label("//:include/tfplug/plugin.map")],
+        copts = _COPTS + copts,
+        linkopts = [
+            "-Wl,--version-script=$(location " + str(Label("//:include/tfplug/plugin.map")) + ")",
+            "-Wl,--gc-sections",
+            "-Wl,--no-undefined",
+            "-Wl,-z,nodynamic-undefined-weak",
+        ],
+        linkshared = True,
+        linkstatic = True,
+        deps = deps + library + tfplug,
+        **kwargs
+    )
