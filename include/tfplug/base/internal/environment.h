@@ -16,7 +16,8 @@ namespace tfplug::internal {
 inline bool IsTurnedOn(const char* variable, bool otherwise = false) {
   const char* const value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return otherwise;
-  for (const char* const off : {"false", "off", "no"}) {
+  constexpr const char* kOff[] = {"false", "off", "no"};
+  for (const char* const off : kOff) {
     if (::strcasecmp(value, off) == 0) return false;
   }
   return *value != '0';
