@@ -143,6 +143,32 @@ def check_new_projects(tfplug, work):
         f"-DCMAKE_PREFIX_PATH={abseil()}")  # fmt: skip
 
 
+def check_other_processor(tfplug, plugin, work):
+    """Wheels are tagged by the library's processor, and each has its own Abseil."""
+    machine = os.uname().machine
+    other = "aarch64" if machine == "x86_64" else "x86_64"
+    library = bytearray(plugin.read_bytes())
+    library[18:20] = {"x86_64": 62, "aarch64": 183}[other].to_bytes(2, "little")
+    copy = work / "libother.so"
+    copy.write_bytes(library)
+    if importlib.util.find_spec("wheel") and not importlib.util.find_spec("auditwheel"):
+        for path, processor in ((plugin, machine), (copy, other)):
+            out = tfplug("wheel", path, "--version", "1.0", "--directory", work / "dist")
+            assert out.endswith(f"-py3-none-linux_{processor}.whl"), out
+        try:
+            tfplug("wheel", plugin, "--version", "1.0", "--library", copy)
+        except AssertionError as error:
+            assert f"is for {other}, and" in str(error), error
+        else:
+            raise AssertionError("a wheel has libraries for two processors")
+    compiler = work / "other-g++"
+    compiler.write_text(f"#!/bin/sh\necho {other}-linux-gnu\n")
+    compiler.chmod(0o755)
+    found = run("env", f"CXX={compiler}", sys.executable,
+                ROOT / "packaging/python/abseil.py", "--cached").strip()
+    assert f"{other}-abseil-" in found or not found, found
+
+
 def check_cost(commands):
     """Checks what makes a first build cheap: the library is in at most two files, which
     are compiled with -O1, and the author's with at most -O2."""
@@ -247,6 +273,7 @@ class ConsumerTest(unittest.TestCase):
 
         plugin = check_pkg_config(tfplug("--pkgconfigdir"), site)
         check_sbom(tfplug, plugin, site / "stripped.so")
+        check_other_processor(tfplug, plugin, site)
         moved = WORK / "moved"
         shutil.rmtree(moved, ignore_errors=True)
         shutil.copytree(site / "tfplug", moved)
