@@ -180,7 +180,8 @@ def check_cost(commands):
 
 
 def check_recipes(work):
-    """Installs the port of vcpkg, and has a consumer find it."""
+    """Installs the port of vcpkg, and has a consumer find it. The recipes of others have
+    the same flags."""
     prefix = work / "vcpkg"
     for directory in (prefix, work / "vcpkg-build"):
         shutil.rmtree(directory, ignore_errors=True)
@@ -188,6 +189,17 @@ def check_recipes(work):
     run("cmake", f"-DPORT={port}", f"-DPREFIX={prefix}", f"-DMESON={MESON}", "-P",
         SOURCE / "vcpkg.cmake")  # fmt: skip
     check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", work / "with_vcpkg")
+    flags = run("pkg-config", "--cflags", "--libs-only-other", "tfplug-plugin",
+                PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig:"
+                f"{os.environ.get('PKG_CONFIG_PATH', '')}")  # fmt: skip
+    flags = {flag.split("=")[0] for flag in re.findall(r"-[fW]\S+", flags)}
+    assert "-Wl,--gc-sections" in flags and "-fvisibility" in flags, flags
+    # Bazel's archive of the library would lose TF_InitKernel.
+    for recipe, left_out in (("packaging/conan/conanfile.py", set()),
+                             ("tfplug.bzl", {"-Wl,--exclude-libs,ALL"})):
+        text = (ROOT / recipe).read_text()
+        missing = {flag for flag in flags if flag not in text} - left_out
+        assert not missing, f"{recipe} lacks {missing}"
     version = re.search(r"\n  version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
     assert json.loads((port / "vcpkg.json").read_text())["version"] == version
     assert f'version = "{version}"' in (ROOT / "MODULE.bazel").read_text()
