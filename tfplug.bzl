@@ -42,6 +42,9 @@ def tfplug_plugin(name, srcs, deps = [], copts = [], separate = False, **kwargs)
         additional_linker_inputs = [Label("//:include/tfplug/plugin.map")],
         copts = _COPTS + copts,
         linkopts = [
+            # Bazel prefers gold, which exports thread-local variables in spite of the
+            # script, and lacks the last option.
+            "-fuse-ld=bfd",
             "-Wl,--version-script=$(location " + str(Label("//:include/tfplug/plugin.map")) + ")",
             "-Wl,--gc-sections",
             "-Wl,--no-undefined",
