@@ -52,12 +52,14 @@ _LIBRARIES = {
 }
 _LINK = {
     "meson": """\
-foreach name : '{1}'.split()  # {0}
+# To {0}.
+foreach name : '{1}'.split()
   libraries += meson.get_compiler('cpp').find_library(name, static: true, required: false)
 endforeach
 """,
     "cmake": """\
-foreach(name {1})  # {0}
+# To {0}.
+foreach(name {1})
   find_library(FOUND_${{name}} lib${{name}}.a)
   if(FOUND_${{name}})
     list(APPEND LIBRARIES ${{FOUND_${{name}}}})
