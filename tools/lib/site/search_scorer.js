@@ -7,11 +7,13 @@ const soughtName = (new URLSearchParams(window.location.search).get("q") || "")
   .trim().replace(/\(\)$/, "").toLowerCase();
 
 var Scorer = {
-  score: ([, title, , descr, score, , kind]) => {
+  score: ([page, title, , descr, score, , kind]) => {
     if (kind !== "object" || descr.includes("parameter")) return score;
     const name = title.toLowerCase();
     if (name !== soughtName && !name.endsWith("::" + soughtName)) return score;
-    return score + 1000 - name.length;  // Tensor before Tensor::Tensor
+    // Tensor before Tensor::Tensor, a kernel's class before that of a family of ops.
+    const isRare = /^api\/(op_kernels|testing)\//.test(page);
+    return score + 1000 - name.length - (isRare ? 100 : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,
