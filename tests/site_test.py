@@ -33,6 +33,12 @@ class SiteTest(unittest.TestCase):
         pages = list((ROOT / "build/site-pages/reference/errors").glob("*.md"))
         self.assertEqual(len(pages), len(re.findall(r"^\| .*\.h` \|$", errors, re.M)))
 
+    def test_each_measurement_is_listed(self):
+        folder = ROOT / "docs/measured"
+        text = (folder / "index.md").read_text()
+        for page in folder.glob("*.md"):
+            self.assertTrue(page.name == "index.md" or f"({page.name})" in text, page)
+
     def page(self, name):
         return (ROOT / "build/site-pages" / name).read_text()
 
