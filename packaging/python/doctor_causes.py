@@ -168,6 +168,6 @@ def _function_at(path, offset):
             text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         name, *place = done.stdout.splitlines() or ["??"]
         if name != "??":
-            line = os.path.basename(place[0]) if place else "??"
-            return name if line.startswith("??") else f"{name} at {line}"
+            line = re.search(r"[^/?:]+:\d+", place[0]) if place else None
+            return f"{name} at {line[0]}" if line else name
     return f"the code at +0x{offset}"

@@ -26,7 +26,7 @@ void SE_InitPlugin(void* params, void* status) {
 """,
     "crashes": """
 namespace acme {
-struct Device {
+struct __attribute__((visibility("hidden"))) Device {  // as tfplug's classes
   __attribute__((noinline)) void Open() { *volatile_null = 1; }
   int* volatile volatile_null = nullptr;
 };
