@@ -15,6 +15,7 @@
 #include "tfplug/ir/view.h"
 #include "tfplug/kernel/kernel.h"
 #include "tfplug/kernel/kernel_context.h"
+#include "tfplug/op_kernels/internal/launch_observer.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/primitives/launcher.h"
 
@@ -61,6 +62,13 @@ class OpRun : public Scratch {
         on_host ? op_kernels_internal::host_backend
                 : op_kernels_internal::registered_backend;
     on_host_ = on_host;
+    auto* const observer = runtime::ObserverOf(context_.get());
+    if (ABSL_PREDICT_FALSE(observer != nullptr && !on_host)) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          launcher_, static_cast<op_kernels_internal::LaunchObserver*>(observer)
+                         ->MakeLauncher(context_, this));
+      return absl::OkStatus();
+    }
     TFPLUG_ASSIGN_OR_RETURN(void* const stream, backend.get_stream(context_));
     launcher_ = Launcher(backend.table, backend.get_backend(), stream, this);
     return absl::OkStatus();

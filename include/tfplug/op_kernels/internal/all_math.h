@@ -22,6 +22,7 @@
 #include "tfplug/op_kernels/random.h"
 #include "tfplug/op_kernels/random_gamma.h"
 #include "tfplug/op_kernels/reduction.h"
+#include "tfplug/op_kernels/region.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -48,6 +49,7 @@ TFPLUG_SEPARABLE void AllMathOps(const Registrar& registrar) {
   RandomGammaOps(registrar);
   RandomOps(registrar);
   ReductionOps(registrar);
+  RegionOps(registrar);
 }
 
 }  // namespace tfplug

@@ -10,6 +10,7 @@
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/cast_bool_lists.h"
+#include "tfplug/passes/compile_regions.h"
 #include "tfplug/passes/disable_xla.h"
 #include "tfplug/passes/fuse_elementwise.h"
 #include "tfplug/passes/internal/pass_list.h"
@@ -58,6 +59,9 @@ TFPLUG_SEPARABLE void AppendLastPasses(
   if (FuseElementwise::IsEnabled(settings.fuse_elementwise)) {
     entries.push_back(MakePassEntry<ReuseVariableValues>());
     entries.push_back(MakePassEntry<FuseElementwise>());
+  }
+  if (CompileRegions::IsEnabled()) {
+    entries.push_back(MakePassEntry<CompileRegions>());
   }
   if (ReportFallback::IsEnabled()) {
     entries.push_back(MakePassEntry<ReportFallback>());

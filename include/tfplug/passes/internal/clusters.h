@@ -23,11 +23,12 @@ namespace tfplug::passes_internal {
 // along an edge that cannot be inside of a cluster. A cluster is a set of nodes
 // of one stage that are connected by the other edges. A path that leaves a
 // cluster thus never returns to it.
-template <class CanJoin>
+template <class CanJoin, bool kJoinsControls = false>
 class Clusters {
  public:
-  // Whether the data edge to input `input` of a node can be inside of a
-  // cluster: bool can_join(Output from, Node to).
+  // Whether an edge can be inside of a cluster: bool can_join(Output from, Node
+  // to). If kJoinsControls, it is called for control edges, too, with the port
+  // kControl; otherwise they never are.
   Clusters(Graph& graph, const NodeList& order, CanJoin can_join)
       : order_(order),
         can_join_(std::move(can_join)),
@@ -54,12 +55,19 @@ class Clusters {
     return clusters;
   }
 
+  // Returns the stage of a node. All nodes of one stage could become one node,
+  // connected or not.
+  int stage(Node node) const { return stages_[node.id()]; }
+
  private:
   static bool ClosesLoop(Node from, Node to) {
     return (from.op() == "NextIteration" || from.op() == "RefNextIteration") &&
            (to.op() == "Merge" || to.op() == "RefMerge");
   }
   int& StageOf(Node node) { return stages_[node.id()]; }
+  bool JoinsControl(Node from, Node to) {
+    return kJoinsControls && can_join_({from, kControl}, to);
+  }
 
   // Sets the first stage in which the node can be.
   void SetStage(Node node) {
@@ -73,7 +81,9 @@ class Clusters {
       stage = std::max(stage, StageOf(from) + step);
     }
     for (Node from : node.controls()) {
-      if (from) stage = std::max(stage, StageOf(from) + 1);
+      if (!from) continue;
+      const int step = JoinsControl(from, node) ? 0 : 1;
+      stage = std::max(stage, StageOf(from) + step);
     }
     StageOf(node) = stage;
   }
@@ -85,8 +95,9 @@ class Clusters {
     bool joins_last = false;
     for (const Use& use : node.uses()) {
       if (ClosesLoop(node, use.node)) return;
-      const bool joins =
-          !use.is_control() && can_join_({node, PortOf(use)}, use.node);
+      const bool joins = use.is_control()
+                             ? JoinsControl(node, use.node)
+                             : can_join_({node, PortOf(use)}, use.node);
       const int stage = StageOf(use.node) - (joins ? 0 : 1);
       if (stage < last) joins_last = false;
       if (stage <= last) joins_last |= joins;

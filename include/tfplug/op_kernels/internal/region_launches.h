@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_INTERNAL_REGION_LAUNCHES_H_
+#define TFPLUG_OP_KERNELS_INTERNAL_REGION_LAUNCHES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tfplug/ir/expression.h"
+#include "tfplug/ir/reduction.h"
+#include "tfplug/ir/view.h"
+#include "tfplug/primitives/launcher.h"
+#include "tfplug/primitives/nn.h"
+
+#pragma GCC visibility push(hidden)
+
+// Launches of primitives that are kept with the places of their operands, and
+// repeated on other memory.
+namespace tfplug::op_kernels_internal {
+
+// An address as a distance from the beginning of a buffer. Without a buffer,
+// the address is null.
+struct Place {
+  int buffer = -1;
+  int64_t offset = 0;
+
+  void* At(const std::vector<char*>& buffers) const {
+    return buffer < 0 ? nullptr : buffers[static_cast<size_t>(buffer)] + offset;
+  }
+};
+
+// A backend on one stream.
+struct Target {
+  const primitives::PrimitiveTable* table;
+  void* backend;
+  void* stream;
+  Launcher* launcher;
+};
+
+class RecordedLaunch {
+ public:
+  virtual ~RecordedLaunch() = default;
+  // Repeats the launch with these buffers.
+  virtual absl::Status Run(const Target& target,
+                           const std::vector<char*>& buffers) const = 0;
+
+  int node = 0;               // the node of the region that launches it
+  std::vector<Place> places;  // of the operands, in order
+};
+
+using OwnedOperands = absl::InlinedVector<Operand, 4>;
+
+// ForEachOperand calls visit(operand) for each operand of an argument.
+template <class T, class Visit>
+void ForEachOperand(const T&, const Visit&) {}
+template <class Visit>
+void ForEachOperand(Operand& operand, const Visit& visit) {
+  visit(operand);
+}
+template <class Visit>
+void ForEachOperand(OwnedOperands& operands, const Visit& visit) {
+  for (Operand& operand : operands) visit(operand);
+}
+template <class Visit>
+void ForEachOperand(BatchNormTrainingOperands& o, const Visit& visit) {
+  for (Operand* operand :
+       {&o.x, &o.scale, &o.offset, &o.old_mean, &o.old_variance, &o.y,
+        &o.new_mean, &o.new_variance, &o.mean, &o.variance}) {
+    visit(*operand);
+  }
+}
+template <class Visit>
+void ForEachOperand(BatchNormInferenceOperands& o, const Visit& visit) {
+  for (Operand* operand :
+       {&o.x, &o.scale, &o.offset, &o.mean, &o.variance, &o.y}) {
+    visit(*operand);
+  }
+}
+template <class Visit>
+void ForEachOperand(BatchNormGradientOperands& o, const Visit& visit) {
+  for (Operand* operand :
+       {&o.y_gradient, &o.x, &o.scale, &o.mean, &o.variance, &o.x_gradient,
+        &o.scale_gradient, &o.offset_gradient}) {
+    visit(*operand);
+  }
+}
+
+// The type in which an argument of a primitive is kept, and the argument made
+// of it.
+template <class A>
+struct Kept {
+  using Type = std::decay_t<A>;
+  template <class T>
+  static A Argument(T& value) {
+    return value;
+  }
+};
+template <class T>
+struct Kept<absl::Span<T>> {
+  using Type = OwnedOperands;
+  static absl::Span<T> Argument(OwnedOperands& value) {
+    return absl::MakeSpan(value);
+  }
+};
+
+// The type of an argument during a launch: operands are copied, because their
+// addresses differ from run to run and a primitive may change them.
+template <class T>
+inline constexpr bool kHasOperands =
+    std::is_same_v<T, Operand> || std::is_same_v<T, OwnedOperands> ||
+    std::is_same_v<T, BatchNormTrainingOperands> ||
+    std::is_same_v<T, BatchNormInferenceOperands> ||
+    std::is_same_v<T, BatchNormGradientOperands>;
+template <class A>
+using During =
+    std::conditional_t<kHasOperands<typename Kept<A>::Type>,
+                       typename Kept<A>::Type, const typename Kept<A>::Type&>;
+
+template <class A>
+typename Kept<A>::Type Keep(const std::remove_reference_t<A>& argument) {
+  if constexpr (std::is_same_v<typename Kept<A>::Type, OwnedOperands>) {
+    return OwnedOperands(argument.begin(), argument.end());
+  } else {
+    return argument;
+  }
+}
+
+// A launch of the primitive at `member` of the table. kLauncher: it takes the
+// launcher before its other arguments.
+template <auto member, bool kLauncher, class... A>
+class LaunchOf final : public RecordedLaunch {
+ public:
+  explicit LaunchOf(std::tuple<typename Kept<A>::Type...> arguments)
+      : arguments_(std::move(arguments)) {}
+
+  std::tuple<typename Kept<A>::Type...>& arguments() { return arguments_; }
+
+  absl::Status Run(const Target& target,
+                   const std::vector<char*>& buffers) const override {
+    std::tuple<During<A>...> during(arguments_);
+    return std::apply(
+        [&](auto&... argument) {
+          const Place* place = places.data();
+          (ForEachOperand(argument,
+                          [&](Operand& operand) {
+                            operand.data = (place++)->At(buffers);
+                          }),
+           ...);
+          if constexpr (kLauncher) {
+            return (target.table->*member)(target.backend, target.stream,
+                                           *target.launcher,
+                                           Kept<A>::Argument(argument)...);
+          } else {
+            return (target.table->*member)(target.backend, target.stream,
+                                           Kept<A>::Argument(argument)...);
+          }
+        },
+        during);
+  }
+
+ private:
+  std::tuple<typename Kept<A>::Type...> arguments_;
+};
+
+// A launch of MapFlat, whose operands are addresses.
+class FlatLaunch final : public RecordedLaunch {
+ public:
+  FlatLaunch(Expression expression, const FlatOperands& operands)
+      : expression_(std::move(expression)), operands_(operands) {}
+
+  absl::Status Run(const Target& target,
+                   const std::vector<char*>& buffers) const override {
+    std::array<void*, FlatOperands::kMost> addresses;
+    for (size_t i = 0; i < places.size(); ++i) {
+      addresses[i] = places[i].At(buffers);
+    }
+    FlatOperands operands = operands_;
+    operands.addresses = absl::MakeConstSpan(addresses.data(), places.size());
+    return target.table->map_flat(target.backend, target.stream, expression_,
+                                  operands);
+  }
+
+ private:
+  const Expression expression_;
+  FlatOperands operands_;  // without addresses
+};
+
+}  // namespace tfplug::op_kernels_internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_INTERNAL_REGION_LAUNCHES_H_

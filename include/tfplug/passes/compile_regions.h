@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_COMPILE_REGIONS_H_
+#define TFPLUG_PASSES_COMPILE_REGIONS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_pass.h"
+#include "tfplug/kernel/region_op.h"
+#include "tfplug/passes/internal/clusters.h"
+#include "tfplug/passes/internal/region_builder.h"
+#include "tfplug/passes/internal/region_nodes.h"
+#include "tfplug/passes/internal/regions.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Collapses nodes on the device into regions: each is one op, whose kernel
+// runs the nodes' kernels one after the other, without TensorFlow's executor.
+// Results are the same, bit by bit.
+//
+// In a region are nodes whose kernel tfplug makes from the backend's
+// primitives, and whose results depend on their inputs only. They run in the
+// same branches and iterations of loops; the order of control edges is kept. A
+// region is as large as possible: nodes that are not connected are in it, too,
+// if no path leads from it through another node back into it. Constants in host
+// memory, such as axes, become a part of it. Left out are nodes that must be
+// preserved, variables, ops with a state, kernels of the library's author,
+// asynchronous kernels, strings and lists.
+//
+// Errors and profiles name the nodes. Runs last for each device type of a
+// plug-in whose backend has RegionOps, if the environment variable
+// TFPLUG_REGIONS is 1. If TFPLUG_LOG_REGIONS is set and does not begin with 0,
+// the pass logs its decisions on stderr.
+class CompileRegions : public GraphPass {
+ public:
+  static bool IsEnabled() { return AreRegionsEnabled(); }
+
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    if (!context.HasKernel(kRegionOp)) return absl::OkStatus();
+    passes_internal::RegionNodes nodes(graph, context);
+    if (AreRegionsLogged()) LogLeftOut(graph, context, nodes);
+    if (!nodes.has_any()) return absl::OkStatus();
+    for (std::vector<Node>& members : Find(graph, nodes)) {
+      const size_t size = members.size();
+      TFPLUG_ASSIGN_OR_RETURN(const Node region,
+                              passes_internal::RegionBuilder(
+                                  graph, context, nodes, std::move(members))
+                                  .Replace());
+      if (region && AreRegionsLogged()) Log(region, size);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Returns the members of each region, in topological order.
+  static std::vector<std::vector<Node>> Find(
+      Graph& graph, passes_internal::RegionNodes& nodes) {
+    std::vector<std::vector<Node>> regions;
+    const auto order = graph.TopologicalOrder();
+    // A graph with a cycle is left to TensorFlow.
+    if (!order.ok()) return regions;
+    const passes_internal::Regions branches(graph, *order);
+    nodes.SetBranches(&branches);
+    const auto can_join = [&](const Output& from, Node to) {
+      return nodes.CanJoin(from, to);
+    };
+    const passes_internal::Clusters<decltype(can_join), true> stages(
+        graph, *order, can_join);
+    // The members so far, by stage, branch and device.
+    std::map<std::tuple<int, int, absl::string_view>, std::vector<Node>> all;
+    for (const Node node : *order) {
+      if (!nodes.Has(node)) continue;
+      auto& members =
+          all[{stages.stage(node), branches.of(node), node.device()}];
+      members.push_back(node);
+      // No edge leads back from the nodes that follow.
+      if (members.size() == kMaxMembers) {
+        regions.push_back(std::exchange(members, {}));
+      }
+    }
+    nodes.SetBranches(nullptr);
+    for (auto& [key, members] : all) {
+      if (members.size() > 1) regions.push_back(std::move(members));
+    }
+    return regions;
+  }
+  // Leaves room for arguments and results below kMaxRegionNodes.
+  static constexpr size_t kMaxMembers = 1000;
+
+  static std::string ToString(absl::string_view text) {
+    return std::string(text);
+  }
+  static void Log(Node region, size_t size) {
+    std::fprintf(stderr,
+                 "tfplug: the region '%s' runs %zu nodes (%d inputs, %zu + %zu "
+                 "outputs)\n",
+                 ToString(region.name()).c_str(), size, region.num_inputs(),
+                 region.GetAttr<std::vector<DataType>>("Tout")->size(),
+                 region.GetAttr<std::vector<DataType>>("Thost_out")->size());
+  }
+  static void LogLeftOut(const Graph& graph, const PassContext& context,
+                         const passes_internal::RegionNodes& nodes) {
+    for (const Node node : graph.nodes()) {
+      if (!context.IsOnDevice(node.device()) || nodes.Has(node)) continue;
+      std::fprintf(stderr, "tfplug: '%s' (%s) is in no region: %s\n",
+                   ToString(node.name()).c_str(), ToString(node.op()).c_str(),
+                   nodes.WhyNot(node).c_str());
+    }
+  }
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_COMPILE_REGIONS_H_
