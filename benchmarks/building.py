@@ -126,7 +126,7 @@ def build_example(name, library=None):
     return build / target
 
 
-def build_program(sources, output, flags=()):
+def build_program(sources, output, flags=(), libraries=()):
     run(
         *CXX,
         *COMPILE,
@@ -136,6 +136,7 @@ def build_program(sources, output, flags=()):
         *sources,
         "-o",
         output,
+        *libraries,
         *abseil("--libs"),
         "-ldl",
         "-pthread",

@@ -59,8 +59,9 @@ A new process; the time includes what TensorFlow itself needs for tracing.
 
 Instructions of the calling thread for a launch of a sum of three vectors, compared with
 one written by hand for this kernel and size: `clSetKernelArg` for each argument,
-`clEnqueueNDRangeKernel` and `clFlush`; or `cuCtxSetCurrent` and `cuLaunchKernel`
-(examples/cuda_like). tfplug's launches work for any size: the first one finds the loops,
+`clEnqueueNDRangeKernel` and `clFlush`; a command buffer with barriers, arguments in
+memory, `vkCmdBindPipeline`, `vkCmdPushConstants` and `vkCmdDispatch`, and its
+submission; or `cuCtxSetCurrent` and `cuLaunchKernel` (examples/cuda_like). tfplug's launches work for any size: the first one finds the loops,
 the program and its parameters; later ones look these up, and are the ones that are
 counted here. `MapFlat` looks up the expression and the number of elements: kernels use
 it for tensors of equal shapes and scalars. `Map` describes and compares the dimensions
@@ -96,6 +97,19 @@ def build_cuda_like(folder):
          *(source / f"{name}.cc" for name in ("backend", "blas", "cuda_like", "timer"))],
         folder / "cuda_like", ["-I", source, "-I", building.ROOT / "benchmarks"])
     return program, building.build_example("cuda_like", "libcuda_like.so")
+
+
+def build_vulkan(folder):
+    """Returns the program that launches kernels with examples/vulkan."""
+    source = building.ROOT / "examples/vulkan"
+    return building.build_program(
+        [building.ROOT / "benchmarks/vulkan.cc", source / "vulkan.cc",
+         source / "driver.cc"],
+        folder / "vulkan", ["-I", source, "-I", building.ROOT / "benchmarks"],
+        [f"-l{name}" for name in
+         ("glslang", "MachineIndependent", "GenericCodeGen", "OGLCompiler",
+          "OSDependent", "SPIRV", "SPIRV-Tools-opt", "SPIRV-Tools",
+          "glslang-default-resource-limits")])
 
 
 def python_of_tinygrad(folder):
@@ -150,11 +164,12 @@ def first_steps(folder, plugin):
     return "\n".join(rows)
 
 
-def launches(opencl, cuda_like, emulator, folder):
-    """Returns the rows of launches of the two programs."""
+def launches(opencl, vulkan, cuda_like, emulator, folder):
+    """Returns the rows of launches of the three programs."""
     rows = []
     for program, part, name in ((opencl, "launches", "OpenCL, this driver"),
                                 (opencl, "stub", "OpenCL, returns at once"),
+                                (vulkan, "stub", "Vulkan, returns at once"),
                                 (cuda_like, "launches", "CUDA, emulated"),
                                 (cuda_like, "stub", "CUDA, returns at once")):
         costs = []
@@ -189,7 +204,8 @@ def main():
             kernels=kernels.replace(device[0], "").strip(),
             training=training(folder, plugin, options.rounds),
             first=first_steps(folder, plugin),
-            launches=launches(program, *build_cuda_like(folder), folder))
+            launches=launches(program, build_vulkan(folder),
+                              *build_cuda_like(folder), folder))
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")

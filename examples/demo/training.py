@@ -106,8 +106,8 @@ class Trainer:
         for function in metadata.function_graphs:
             nodes = [(n.op, tf.DeviceSpec.from_string(n.device).device_type)
                      for g in function.partition_graphs for n in g.node]
-            if ("MatMul" not in {op for op, _ in nodes} and
-                    "_FusedMatMul" not in {op for op, _ in nodes}):
+            # tfplug and TensorFlow have other names for fused products.
+            if not any("MatMul" in op for op, _ in nodes):
                 continue  # not part of the step
             for op, device in nodes:
                 counts[device] += 1

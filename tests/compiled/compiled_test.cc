@@ -267,6 +267,17 @@ TEST_CASE("long reductions are computed in parts") {
     }
   };
   ForEachForm(INT64_MAX, [&](CppBackend& backend, Launcher launcher) {
+    Operand none, index = Operand::Index(5),
+                  factor = Operand::Scalar(DataType::kInt64, 3);
+    for (Operand* const operand : {&none, &index, &factor}) {
+      operand->AddDim(1, 0).AddDim(6, 2).AddDim(0, 9).AddDim(7, 3);
+    }
+    int64_t zero = -1;
+    CHECK(launcher.Reduce(sum, {none, index, factor},
+                          {Operand::Dense(&zero, DataType::kInt64, {1})}) ==
+          absl::OkStatus());
+    CHECK(zero == 0);
+    backend.launches = 0;
     check(launcher, 1, 1 << 21, true);  // a sum would be one group's
     CHECK(backend.launches == 2);
     check(launcher, 2, 2097143, false);  // a prime
