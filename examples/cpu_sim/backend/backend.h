@@ -81,6 +81,9 @@ class Backend final : public tfplug::Backend<cpu_sim::Stream> {
       Stream& stream, tfplug::Launcher& launcher,
       const tfplug::BatchNormalization& norm,
       const tfplug::BatchNormGradientOperands& operands) override;
+  absl::Status Fourier(Stream& stream, tfplug::Launcher& launcher,
+                       bool is_inverse, const tfplug::Operand& x,
+                       const tfplug::Operand& y) override;
   absl::Status Softmax(Stream& stream, tfplug::Launcher& launcher,
                        tfplug::SoftmaxKind kind, const tfplug::Operand& logits,
                        const tfplug::Operand& output) override;

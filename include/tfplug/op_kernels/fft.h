@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tfplug/op_kernels/complex.h"
-#include "tfplug/op_kernels/fft_rows.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
 
@@ -16,6 +15,28 @@
 // axes of FFTND and its relatives. Each dimension is transformed in turn.
 namespace tfplug {
 namespace op_kernels_internal {
+
+// Returns a view with one more dimension, of the two parts. A real view stays
+// the same.
+inline Operand RealView(const Operand& view) {
+  if (!IsComplex(view.type)) return view;
+  return PartOf(view, 0).AddDim(2, 1);
+}
+inline absl::Status CopyComplex(OpRun& run, const Operand& from,
+                                const Operand& to) {
+  return Copy(run, RealView(from), RealView(to));
+}
+
+// Returns a dense temporary array of complex numbers of `type`.
+inline absl::StatusOr<Operand> NewComplex(OpRun& run, DataType type,
+                                          const Shape& shape) {
+  Shape parts = shape;
+  parts.add_dim(2);
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Operand memory,
+      run.launcher().Allocate(PartType(type), parts.dims()));
+  return Operand::Dense(memory.data, type, shape.dims());
+}
 
 class FourierKernel final : public BackendKernel {
  public:
@@ -37,7 +58,7 @@ class FourierKernel final : public BackendKernel {
                                [](Value x, Value n) { return x / n; }));
     TFPLUG_ASSIGN_OR_RETURN(
         negate_, MakeExpression({part}, {part}, [](Value x) { return -x; }));
-    return rows_.Init(type_, is_inverse_);
+    return absl::OkStatus();
   }
 
   absl::Status Run(OpRun& run) override {
@@ -56,14 +77,14 @@ class FourierKernel final : public BackendKernel {
       TFPLUG_ASSIGN_OR_RETURN(const Operand line,
                               NewComplex(run, type_, ShapeOf(moved)));
       TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
-      const int64_t n = data.dim(d);
-      TFPLUG_ASSIGN_OR_RETURN(
-          const Operand result,
-          rows_.Transform(run, Operand::Dense(line.data, line.type,
-                                              {line.num_elements() / n, n})));
-      TFPLUG_RETURN_IF_ERROR(CopyComplex(
-          run, Operand::Dense(result.data, line.type, ir::DimsOf(moved)),
-          moved));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand result,
+                              NewComplex(run, type_, ShapeOf(moved)));
+      const int64_t n = data.dim(d), count = line.num_elements() / n;
+      const DataType part = PartType(type_);
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Fourier(
+          is_inverse_, Operand::Dense(line.data, part, {count, n, 2}),
+          Operand::Dense(result.data, part, {count, n, 2})));
+      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, result, moved));
     }
     return Store(run, data, y, sizes.first);
   }
@@ -200,7 +221,6 @@ class FourierKernel final : public BackendKernel {
   bool takes_axes_ = false;
   bool is_inverse_ = false, from_real_ = false, to_real_ = false;
   DataType type_{};
-  FourierRows rows_;
   Expression scale_, negate_;
 };
 

@@ -9,6 +9,7 @@
 #include "tfplug/primitives/internal/composed.h"
 #include "tfplug/primitives/internal/composed_batch_norm.h"
 #include "tfplug/primitives/internal/composed_conv.h"
+#include "tfplug/primitives/internal/composed_fourier.h"
 #include "tfplug/primitives/internal/composed_fused.h"
 #include "tfplug/primitives/internal/composed_pool.h"
 #include "tfplug/primitives/internal/composed_softmax.h"
@@ -91,6 +92,18 @@ class Backend {
                             const Operand& input, const Operand& values,
                             const Operand& indices) {
     return primitives_internal::ComposeSort(launcher, input, values, indices);
+  }
+
+  // Computes the discrete Fourier transform of each row: y[r, k] is the sum over
+  // j of x[r, j] exp(-2 pi i j k / n), with the other sign if `is_inverse`, and
+  // never divided by n. x and y are dense arrays [rows, n, 2] of float or
+  // double with at least one element, which do not overlap; the last dimension
+  // has the real and the imaginary part. A library's transform goes here. The
+  // default is products of matrices.
+  virtual absl::Status Fourier(StreamT& /*stream*/, Launcher& launcher,
+                               bool is_inverse, const Operand& x,
+                               const Operand& y) {
+    return primitives_internal::ComposeFourier(launcher, is_inverse, x, y);
   }
 
   // ---- Optional: neural networks -------------------------------------------

@@ -52,6 +52,8 @@ struct PrimitiveTable {
                        const Operand&, const Operand&);
   absl::Status (*sort)(void* backend, void* stream, Launcher&, const Operand&,
                        const Operand&, const Operand&);
+  absl::Status (*fourier)(void* backend, void* stream, Launcher&,
+                          bool is_inverse, const Operand&, const Operand&);
   absl::Status (*conv)(void* backend, void* stream, Launcher&,
                        const Convolution&, const Operand&, const Operand&,
                        const Operand&);
@@ -213,6 +215,9 @@ class Launcher {
                     const Operand& indices) {
     TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(input, values, indices));
     return table_->sort(backend_, stream_, *this, input, values, indices);
+  }
+  absl::Status Fourier(bool is_inverse, const Operand& x, const Operand& y) {
+    return table_->fourier(backend_, stream_, *this, is_inverse, x, y);
   }
   absl::Status Conv(const Convolution& conv, const Operand& image,
                     const Operand& filter, const Operand& output) {

@@ -82,6 +82,10 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
       });
     }
     all.push_back([=](CaseMaker& maker) { return MakeSortCase(maker, type); });
+    if (type == DataType::kFloat || type == DataType::kDouble) {
+      all.push_back(
+          [=](CaseMaker& maker) { return MakeFourierCase(maker, type); });
+    }
   }
   return all;
 }

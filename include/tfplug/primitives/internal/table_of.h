@@ -100,6 +100,10 @@ struct TableOf {
     table.sort = [](void* self, void* stream, Launcher& launcher, auto... a) {
       return Self(self).B::Sort(On(stream), launcher, a...);
     };
+    table.fourier = [](void* self, void* stream, Launcher& launcher,
+                       auto... a) {
+      return Self(self).B::Fourier(On(stream), launcher, a...);
+    };
     table.conv = [](void* self, void* stream, Launcher& launcher, auto... a) {
       return Self(self).B::Conv(On(stream), launcher, a...);
     };

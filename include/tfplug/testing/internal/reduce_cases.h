@@ -228,6 +228,31 @@ inline PrimitiveCase MakeScanCase(CaseMaker& maker, ReduceKind kind,
   return maker.made();
 }
 
+// `type` is float or double.
+inline PrimitiveCase MakeFourierCase(CaseMaker& maker, DataType type) {
+  // Sizes of one product, of several factors, and a prime.
+  constexpr int64_t kLarge[] = {64, 66, 97, 128, 360, 1024};
+  const int64_t n = maker.level() >= kRandom && maker.OneIn(3)
+                        ? kLarge[Below(maker.random(), 6)]
+                        : maker.MakeSize(65);
+  const Dims dims = {maker.MakeSize(20), n, 2};
+  for (const bool is_output : {false, true}) {
+    Layout layout;
+    layout.view = Operand::Dense(nullptr, type, dims);
+    layout.size = layout.view.num_elements();
+    maker.AddLayout(layout, Values::kSmall, is_output);
+  }
+  const bool is_inverse = maker.OneIn(2);
+  maker.made().text = is_inverse ? "Fourier, inverse" : "Fourier";
+  const double epsilon = type == DataType::kFloat ? 1e-6 : 1e-14;
+  maker.made().absolute = epsilon * static_cast<double>(n + 8);
+  maker.made().launch = [is_inverse](Launcher& launcher,
+                                     const std::vector<Operand>& operands) {
+    return launcher.Fourier(is_inverse, operands[0], operands[1]);
+  };
+  return maker.made();
+}
+
 inline PrimitiveCase MakeSortCase(CaseMaker& maker, DataType type) {
   const Dims dims = RowsToScan(maker);
   Dims kept = dims;
