@@ -68,15 +68,17 @@ class FourierKernel final : public BackendKernel {
                             run.AllocateOutput(0, sizes.output));
     if (y.num_elements() == 0) return absl::OkStatus();
     if (x.num_elements() == 0) return Fill(run, RealView(y), 0);
-    TFPLUG_ASSIGN_OR_RETURN(const Operand data,
-                            NewComplex(run, type_, sizes.data));
+    TFPLUG_ASSIGN_OR_RETURN(Operand data, NewComplex(run, type_, sizes.data));
     TFPLUG_RETURN_IF_ERROR(Load(run, x, data, sizes.first));
-    for (int d = sizes.first; d < x.rank; ++d) {
-      // The dimension becomes the last one, then returns to its place.
+    for (int d = x.rank - 1; d >= sizes.first; --d) {
+      // Another dimension than the last becomes it, then returns to its place.
+      const bool is_last = d == x.rank - 1;
       const Operand moved = ir::WithDimLast(data, d);
-      TFPLUG_ASSIGN_OR_RETURN(const Operand line,
-                              NewComplex(run, type_, ShapeOf(moved)));
-      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
+      Operand line = data;
+      if (!is_last) {
+        TFPLUG_ASSIGN_OR_RETURN(line, NewComplex(run, type_, ShapeOf(moved)));
+        TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
+      }
       TFPLUG_ASSIGN_OR_RETURN(const Operand result,
                               NewComplex(run, type_, ShapeOf(moved)));
       const int64_t n = data.dim(d), count = line.num_elements() / n;
@@ -84,7 +86,11 @@ class FourierKernel final : public BackendKernel {
       TFPLUG_RETURN_IF_ERROR(run.launcher().Fourier(
           is_inverse_, Operand::Dense(line.data, part, {count, n, 2}),
           Operand::Dense(result.data, part, {count, n, 2})));
-      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, result, moved));
+      if (is_last) {
+        data = result;
+      } else {
+        TFPLUG_RETURN_IF_ERROR(CopyComplex(run, result, moved));
+      }
     }
     return Store(run, data, y, sizes.first);
   }

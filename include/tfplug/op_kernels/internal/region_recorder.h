@@ -349,6 +349,7 @@ class RegionRecorder final : public LaunchObserver {
     table.scatter = &Recording<&T::scatter>::Call;
     table.scan = &Recording<&T::scan>::Call;
     table.sort = &Recording<&T::sort>::Call;
+    table.fourier = &Recording<&T::fourier>::Call;
     table.conv = &Recording<&T::conv>::Call;
     table.conv_input_gradient = &Recording<&T::conv_input_gradient>::Call;
     table.conv_filter_gradient = &Recording<&T::conv_filter_gradient>::Call;
