@@ -135,10 +135,13 @@ class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
   ProgramCache programs_;
 };
 
-absl::Status Check(CppBackend& backend, double seconds) {
+// If `seconds` is 0, checks each subject once, or as many as `most_seconds` allow.
+absl::Status Check(CppBackend& backend, double seconds,
+                   double most_seconds = HUGE_VAL) {
   Fixture<minimal::Platform> fixture;
   testing::BackendConformanceOptions options;
-  options.seconds = seconds;  // if 0, each subject once
+  options.seconds = seconds;
+  options.most_seconds = most_seconds;
   return CheckBackend(backend, fixture.device(), options);
 }
 
@@ -228,8 +231,10 @@ void ForEachForm(int64_t most_iterations, Check check) {
 }
 
 TEST_CASE("kernels of independent items conform") {
-  CppBackend backend(true, {DataType::kFloat}, "", UINT32_MAX, CppItems());
-  CHECK(Check(backend, 0) == absl::OkStatus());
+  CppBackend backend(true,
+                     {DataType::kFloat, DataType::kBool, DataType::kInt64}, "",
+                     UINT32_MAX, CppItems());
+  CHECK(Check(backend, 0, /*most_seconds=*/30) == absl::OkStatus());
 }
 
 TEST_CASE("long reductions are computed in parts") {
