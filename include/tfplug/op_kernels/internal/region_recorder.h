@@ -161,6 +161,7 @@ class RegionRecorder final : public LaunchObserver {
 
   static std::vector<int64_t> DimsOf(const Tensor& tensor) {
     std::vector<int64_t> dims;
+    dims.reserve(static_cast<size_t>(tensor.rank()));
     for (int d = 0; d < tensor.rank(); ++d) dims.push_back(tensor.dim(d));
     return dims;
   }
