@@ -113,7 +113,12 @@ class CompileRegions : public GraphPass {
   static void LogLeftOut(const Graph& graph, const PassContext& context,
                          const passes_internal::RegionNodes& nodes) {
     for (const Node node : graph.nodes()) {
-      if (!context.IsOnDevice(node.device()) || nodes.Has(node)) continue;
+      // Nodes that compute nothing need no reason.
+      if (!context.IsOnDevice(node.device()) || nodes.Has(node) ||
+          node.op() == kRegionOp || node.op() == "_Arg" ||
+          node.op() == "_Retval" || node.op() == "NoOp") {
+        continue;
+      }
       std::fprintf(stderr, "tfplug: '%s' (%s) is in no region: %s\n",
                    ToString(node.name()).c_str(), ToString(node.op()).c_str(),
                    nodes.WhyNot(node).c_str());
