@@ -103,12 +103,8 @@ class CompileRegions : public GraphPass {
     return std::string(text);
   }
   static void Log(Node region, size_t size) {
-    std::fprintf(stderr,
-                 "tfplug: the region '%s' runs %zu nodes (%d inputs, %zu + %zu "
-                 "outputs)\n",
-                 ToString(region.name()).c_str(), size, region.num_inputs(),
-                 region.GetAttr<std::vector<DataType>>("Tout")->size(),
-                 region.GetAttr<std::vector<DataType>>("Thost_out")->size());
+    std::fprintf(stderr, "tfplug: the region '%s' runs %zu nodes (%d inputs)\n",
+                 ToString(region.name()).c_str(), size, region.num_inputs());
   }
   static void LogLeftOut(const Graph& graph, const PassContext& context,
                          const passes_internal::RegionNodes& nodes) {
