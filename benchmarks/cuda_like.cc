@@ -52,7 +52,7 @@ CUresult KeepContext(CUcontext context) {
 }
 CUresult IgnoreContext(CUcontext) { return CUDA_SUCCESS; }
 
-// As an author without tfplug would launch this kernel.
+// Launches the kernel as an author without tfplug would.
 [[gnu::noinline]] absl::Status measured_by_hand(
     const Stream& stream, absl::Span<void* const> addresses) {
   const Driver& driver = stream.device().driver();

@@ -52,7 +52,7 @@ void ReplaceDriver() {
       });
 }
 
-// As an author without tfplug would launch this kernel, from any thread: with
+// Launches the kernel as an author without tfplug would, from any thread: with
 // memory for the arguments, a command buffer that is not in use, and a counter.
 [[gnu::noinline]] absl::Status measured_by_hand(
     Machine& machine, const VkDeviceAddress (&addresses)[4],

@@ -34,7 +34,7 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                                   stream.machine().context, 1u, &text,
                                   nullptr));
     TFPLUG_RETURN_IF_ERROR(Build(stream.machine().id, program.get()));
-    // Of all devices of the context, only this one has a binary.
+    // Only this device of the context has a binary.
     TFPLUG_ASSIGN_OR_RETURN(
         const auto sizes,
         (Get<std::array<size_t, 16>>(cl.clGetProgramInfo, program.get(),

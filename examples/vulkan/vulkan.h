@@ -90,7 +90,7 @@ struct OwnedDevice {
   VkDevice device = nullptr;
 };
 
-// What a device's streams, memory and kernels share.
+// Holds what a device's streams, memory and kernels share.
 struct Machine : OwnedDevice, tfplug::TimelineMachine<Buffer, Batch, Counter> {
   absl::Status Init(int ordinal);
   std::string HardwareName() { return physical.properties.deviceName; }

@@ -20,7 +20,7 @@
 
 namespace tfplug::device_internal {
 
-// What memory has to know of the progress of a stream. Thread-safe.
+// Tells memory how far a stream has come. Thread-safe.
 class Progress {
  public:
   virtual ~Progress() = default;
