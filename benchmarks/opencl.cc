@@ -141,7 +141,7 @@ class Benchmarks {
     return measured_by_hand();
   }
 
-  // As an author without tfplug would launch this kernel. TensorFlow's
+  // Launches the kernel as an author without tfplug would. TensorFlow's
   // addresses lie inside buffers, so the kernel needs offsets.
   [[gnu::noinline]] absl::Status measured_by_hand() {
     auto& cl = opencl::cl;
