@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/base/attributes.h"
-#include "absl/container/inlined_vector.h"
+#include "absl/container/fixed_array.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
@@ -107,7 +107,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status SetArguments(
   int64_t* const offsets = arguments.offsets.data();
   uint32_t i = 0;
   for (void* const pointer : arguments.pointers) {
-    TFPLUG_ASSIGN_OR_RETURN(const auto at, addresses.Find(pointer));
+    typename AddressSpace<Handle>::Location at;
+    if (!addresses.TryFind(pointer, at))
+      return addresses.Find(pointer).status();
     offsets[i] = static_cast<int64_t>(at.offset);
     TFPLUG_RETURN_IF_ERROR(set(i++, sizeof(at.handle), &at.handle));
   }
@@ -125,10 +127,13 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status EnqueueWithBlock(
   const auto address = [](const auto& at) {
     return at.handle == nullptr ? uint64_t{0} : at.handle->address + at.offset;
   };
-  absl::InlinedVector<uint64_t, 16> pointers;
-  for (void* const pointer : arguments.pointers) {
-    TFPLUG_ASSIGN_OR_RETURN(const auto at, addresses.Find(pointer));
-    pointers.push_back(address(at));
+  absl::FixedArray<uint64_t, 16> pointers(arguments.pointers.size());
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    typename AddressSpace<Handle>::Location at;
+    if (!addresses.TryFind(arguments.pointers[i], at)) {
+      return addresses.Find(arguments.pointers[i]).status();
+    }
+    pointers[i] = address(at);
   }
   const size_t size = pointers.size() * sizeof(uint64_t);
   return stream.Enqueue(size + arguments.parameters_size,

@@ -84,20 +84,24 @@ class AddressSpace {
   // Returns where `address` lies, or INVALID_ARGUMENT. The end of a region is
   // an address of empty memory; so is null, of a null handle.
   absl::StatusOr<Location> Find(const void* address) const {
+    Location at;
+    if (ABSL_PREDICT_TRUE(TryFind(address, at))) return at;
+    return absl::InvalidArgumentError(
+        "the address lies in no memory that the device's allocator returned");
+  }
+  // Does the same for launches: returns false instead of an error.
+  bool TryFind(const void* address, Location& at) const {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
     if (ABSL_PREDICT_TRUE(offset < granules_ * kGranule)) {
       const Region* const region =
           table_[offset / kGranule].load(std::memory_order_acquire);
       if (ABSL_PREDICT_TRUE(region != nullptr)) {
-        const uint64_t at = offset - region->begin * kGranule;
-        if (ABSL_PREDICT_TRUE(at <= region->size)) {
-          return Location{region->handle, at};
-        }
+        at = {region->handle, offset - region->begin * kGranule};
+        return at.offset <= region->size;
       }
     }
-    if (address == nullptr) return Location{Handle{}, 0};
-    return absl::InvalidArgumentError(
-        "the address lies in no memory that the device's allocator returned");
+    at = {Handle{}, 0};
+    return address == nullptr;
   }
 
   // Returns the sizes of all regions together, in bytes.

@@ -13,17 +13,15 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/base/optimization.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/device/buffer_stream.h"
 #include "tfplug/device/host_task.h"
+#include "tfplug/device/internal/batches.h"
 #include "tfplug/device/internal/timeline.h"
 #include "tfplug/device/timeline_memory.h"
 
@@ -84,16 +82,13 @@ template <class Machine>
 class TimelineStream
     : public BufferStream<
           TimelineStream<Machine>, typename Machine::Buffer*,
-          device_internal::TimelineCommands<
-              device_internal::Recording<typename Machine::Buffer,
-                                         typename Machine::Batch,
-                                         typename Machine::Counter>,
-              typename Machine::Counter>> {
+          typename device_internal::Batches<Machine>::Commands> {
   using Buffer = typename Machine::Buffer;
   using Batch = typename Machine::Batch;
   using Counter = typename Machine::Counter;
-  using Recording = device_internal::Recording<Buffer, Batch, Counter>;
-  using Commands = device_internal::TimelineCommands<Recording, Counter>;
+  using Batches = device_internal::Batches<Machine>;
+  using Recording = typename Batches::Recording;
+  using Commands = typename Batches::Commands;
   using Base = BufferStream<TimelineStream, Buffer*, Commands>;
   using Point = typename Commands::Point;
 
@@ -101,19 +96,19 @@ class TimelineStream
   using typename Base::Location;
   using typename Base::Timer;
 
-  // Memory of a batch that host and device access.
-  struct Block {
-    char* host;
-    Location at;
-  };
+  // Memory of a batch that host and device access: `host` and the Location `at`.
+  using Block = typename Batches::Block;
 
   // The time stamps of a batch.
-  static constexpr uint32_t kMostTimes = 64;
+  static constexpr uint32_t kMostTimes = Batches::kMostTimes;
   // Bytes of arguments in a batch, and of a piece of a copy from or to the host.
-  static constexpr uint64_t kArgumentsSize = 64 << 10, kPieceSize = 2 << 20;
+  static constexpr uint64_t kArgumentsSize = Batches::kArgumentsSize,
+                            kPieceSize = 2 << 20;
 
   explicit TimelineStream(Machine& machine)
-      : Base(machine.addresses), machine_(machine) {
+      : Base(machine.addresses),
+        machine_(machine),
+        batches_(machine, timeline_) {
     machine.AddStream(timeline_);
   }
   ~TimelineStream() override {
@@ -126,13 +121,13 @@ class TimelineStream
       changed_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
-    for (const auto& recording : in_flight_) {
-      timeline_->BlockHost(recording->value).IgnoreError();
-    }
+    batches_.BlockHost();
     machine_.RemoveStream(timeline_.get());
   }
 
-  absl::Status Init() override { return machine_.InitCounter(counter()); }
+  absl::Status Init() override {
+    return machine_.InitCounter(timeline_->counter());
+  }
 
   // Returns the object that the author's device derives from.
   Machine& machine() { return machine_; }
@@ -217,7 +212,7 @@ class TimelineStream
   absl::StatusOr<Point*> Mark() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     TFPLUG_RETURN_IF_ERROR(Close());
-    return new Point{timeline_, last_, nullptr, 0};
+    return new Point{timeline_, timeline_->added(), nullptr, 0};
   }
   absl::Status Submit() override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -237,12 +232,7 @@ class TimelineStream
           }));
     }
     TFPLUG_RETURN_IF_ERROR(Flush());  // what is recorded does not wait
-    for (auto& wait : waits_) {
-      if (wait.timeline != point->timeline) continue;
-      wait.value = std::max(wait.value, point->value);
-      return absl::OkStatus();
-    }
-    waits_.push_back({point->timeline, point->value});
+    batches_.AddWait(point->timeline, point->value);
     return absl::OkStatus();
   }
 
@@ -271,7 +261,7 @@ class TimelineStream
 
   absl::Status GetStatus() override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Recycle();  // asks the driver
+    batches_.Recycle();  // asks the driver
     return timeline_->status();
   }
   absl::Status BlockHostUntilDone() override {
@@ -280,7 +270,7 @@ class TimelineStream
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       status = Close();
-      last = last_;
+      last = timeline_->added();
     }
     status.Update(timeline_->BlockHost(last));
     status.Update(timeline_->status());
@@ -293,9 +283,7 @@ class TimelineStream
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       TFPLUG_RETURN_IF_ERROR(Flush());
-      TFPLUG_RETURN_IF_ERROR(Open(0));
-      point.reset(NewTimed());
-      open_->batch.WriteTime(point->slot);
+      TFPLUG_ASSIGN_OR_RETURN(point, batches_.WriteTime());
       TFPLUG_RETURN_IF_ERROR(Flush());
     }
     TFPLUG_RETURN_IF_ERROR(timeline_->BlockHost(point->value));
@@ -309,12 +297,6 @@ class TimelineStream
     std::shared_ptr<Recording> recording;
     HostStep run;
   };
-  // Commands of a batch. The device may begin with a batch when it is idle.
-  static constexpr int kMostCommands = 32;
-  static constexpr size_t kMostFree = 8;
-  static constexpr uint64_t kAlignment = 256;  // of arguments
-
-  Counter& counter() { return timeline_->counter(); }
 
   // All functions below need the lock.
 
@@ -323,109 +305,27 @@ class TimelineStream
 
   template <class Record>
   absl::Status Add(uint64_t argument_size, const Record& record) {
-    TFPLUG_RETURN_IF_ERROR(Open(argument_size));
-    Recording& open = *open_;
-    Block block = {};
-    if (argument_size != 0) {
-      block.host = open.arguments->host + open.arguments_used;
-      block.at = {open.arguments.get(), open.arguments_used};
-      open.arguments_used +=
-          (argument_size + kAlignment - 1) / kAlignment * kAlignment;
-    }
-    open.batch.Barrier();
-    Point** const timed = Timer::Next();
-    if (ABSL_PREDICT_FALSE(timed != nullptr)) *timed = NewTimed();
-    if (timed != nullptr) open.batch.WriteTime((*timed)->slot);
-    record(open.batch, block);
-    if (timed != nullptr) open.batch.WriteTime((*timed)->slot + 1);
-    if (++open.commands < kMostCommands && open.times < kMostTimes) {
-      const absl::StatusOr<bool> is_idle = timeline_->IsDone(open.value - 1);
-      if (is_idle.ok() && !*is_idle) return absl::OkStatus();
-    }
-    return Flush();
-  }
-  Point* NewTimed() {
-    open_->times += 2;
-    return new Point{timeline_, open_->value, open_, open_->times - 2};
-  }
-
-  // Makes open_ a batch with room for the arguments.
-  absl::Status Open(uint64_t argument_size) {
-    if (argument_size > kArgumentsSize) {
-      return absl::InvalidArgumentError("a command has too many arguments");
-    }
-    if (open_ != nullptr &&
-        open_->arguments_used + argument_size > kArgumentsSize) {
+    if (ABSL_PREDICT_FALSE(!batches_.HasRoomFor(argument_size))) {
       TFPLUG_RETURN_IF_ERROR(Flush());
     }
-    if (open_ == nullptr) {
-      TFPLUG_RETURN_IF_ERROR(timeline_->status());
-      Recycle();
-      auto recording = std::make_shared<Recording>();
-      if (!free_.empty()) {
-        recording = std::move(free_.back());
-        free_.pop_back();
-      }
-      TFPLUG_RETURN_IF_ERROR(machine_.Begin(recording->batch));
-      recording->value = ++last_;
-      recording->waits = std::exchange(waits_, {});
-      recording->commands = 0;
-      recording->arguments_used = 0;
-      timeline_->SetAdded(last_);
-      open_ = std::move(recording);
-    }
-    if (argument_size != 0 && open_->arguments == nullptr) {
-      TFPLUG_ASSIGN_OR_RETURN(open_->arguments,
-                              machine_.MakeBuffer(kArgumentsSize, true));
-    }
-    return absl::OkStatus();
-  }
-  // Frees the batches that are done. Those with times stay their timers'.
-  void Recycle() {
-    while (!in_flight_.empty()) {
-      auto& first = in_flight_.front();
-      if (!timeline_->IsDone(first->value).value_or(false)) return;
-      if (first->times == 0 && free_.size() < kMostFree) {
-        free_.push_back(std::move(first));
-      }
-      in_flight_.pop_front();
-    }
+    TFPLUG_ASSIGN_OR_RETURN(const bool is_due,
+                            batches_.Add(argument_size, record));
+    return is_due ? Flush() : absl::OkStatus();
   }
 
   // Lets the device begin with the open batch.
   absl::Status Flush() {
-    if (open_ == nullptr) return absl::OkStatus();
-    auto recording = std::exchange(open_, nullptr);
-    if (!IsHeld()) return SubmitNow(std::move(recording));
+    if (!batches_.IsOpen()) return absl::OkStatus();
+    if (ABSL_PREDICT_TRUE(!IsHeld())) return batches_.Submit(batches_.Take());
+    auto recording = batches_.Take();
     const uint64_t value = recording->value;
     steps_.push_back({value, std::move(recording), nullptr});
     return absl::OkStatus();
   }
-  // Does the same, and makes last_ a step that follows all waits.
+  // Does the same, and makes the last step one that follows all waits.
   absl::Status Close() {
-    if (!waits_.empty()) TFPLUG_RETURN_IF_ERROR(Open(0));
+    TFPLUG_RETURN_IF_ERROR(batches_.OpenForWaits());
     return Flush();
-  }
-  absl::Status SubmitNow(std::shared_ptr<Recording> recording) {
-    TFPLUG_RETURN_IF_ERROR(timeline_->status());
-    absl::InlinedVector<typename Machine::Wait, 4> waits;
-    for (const auto& wait : recording->waits) {
-      const absl::StatusOr<bool> is_done = wait.timeline->IsDone(wait.value);
-      if (!is_done.ok()) {
-        timeline_->Fail(is_done.status());
-        return is_done.status();
-      }
-      if (!*is_done) waits.push_back({&wait.timeline->counter(), wait.value});
-    }
-    const absl::Status status =
-        machine_.Submit(recording->batch, waits, counter(), recording->value);
-    if (!status.ok()) {
-      timeline_->Fail(status);
-      return status;
-    }
-    timeline_->SetSubmitted(recording->value);
-    in_flight_.push_back(std::move(recording));
-    return absl::OkStatus();
   }
 
   // Calls add(offset, n) for the pieces of a copy through the staging memory.
@@ -437,12 +337,12 @@ class TimelineStream
     if (staging_ == nullptr && size != 0) {
       TFPLUG_ASSIGN_OR_RETURN(staging_, machine_.MakeBuffer(kPieceSize, true));
     }
-    const uint64_t before = last_;
+    const uint64_t before = timeline_->added();
     for (uint64_t offset = 0; offset < size; offset += kPieceSize) {
       const absl::Status status =
           add(offset, std::min(size - offset, kPieceSize));
       if (status.ok()) continue;
-      if (last_ > before) Abandon(lock, before, status);
+      if (timeline_->added() > before) Abandon(lock, before, status);
       return status;
     }
     return absl::OkStatus();
@@ -453,7 +353,7 @@ class TimelineStream
                const absl::Status& status) {
     timeline_->Fail(status);
     while (!steps_.empty() && steps_.back().value > before) steps_.pop_back();
-    changed_.wait(lock, [&, last = last_] {
+    changed_.wait(lock, [&, last = timeline_->added()] {
       return working_on_ <= before || working_on_ > last;
     });
   }
@@ -476,8 +376,7 @@ class TimelineStream
         return absl::OkStatus();
       }));
     }
-    steps_.push_back({++last_, nullptr, std::move(run)});
-    timeline_->SetAdded(last_);
+    steps_.push_back({timeline_->AddStep(), nullptr, std::move(run)});
     changed_.notify_all();
     return absl::OkStatus();
   }
@@ -490,7 +389,7 @@ class TimelineStream
       steps_.pop_front();
       working_on_ = step.value;
       if (step.recording != nullptr) {
-        SubmitNow(std::move(step.recording)).IgnoreError();
+        batches_.Submit(std::move(step.recording)).IgnoreError();
       } else {
         lock.unlock();
         const absl::Status status = internal::Guarded(
@@ -512,12 +411,8 @@ class TimelineStream
   const std::shared_ptr<device_internal::Timeline<Counter>> timeline_ =
       std::make_shared<device_internal::Timeline<Counter>>();
   std::mutex mutex_;
-  uint64_t last_ = 0;  // step that was added, or is open
-  std::shared_ptr<Recording> open_;
-  std::vector<typename Recording::Wait> waits_;  // of the next batch
+  Batches batches_;
   std::unique_ptr<Buffer> staging_;
-  std::deque<std::shared_ptr<Recording>> in_flight_;
-  std::vector<std::shared_ptr<Recording>> free_;
 
   std::thread thread_;  // runs the steps; started at the first
   std::condition_variable changed_;

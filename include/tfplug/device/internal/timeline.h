@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/status_macros.h"
@@ -27,8 +28,11 @@ class Progress {
 
   // Returns the newest step, which may not have been submitted.
   uint64_t added() const { return added_.load(std::memory_order_acquire); }
-  void SetAdded(uint64_t value) {
+  // Returns the value of a new step. Needs the stream's lock.
+  uint64_t AddStep() {
+    const uint64_t value = added_.load(std::memory_order_relaxed) + 1;
     added_.store(value, std::memory_order_release);
+    return value;
   }
 
   // Returns whether none of the steps up to `value` uses memory, now or later.
@@ -43,7 +47,7 @@ class Progress {
 // The progress of a stream, whose steps have the values 1, 2, ...: batches of
 // commands, at whose end the device sets the author's counter, and steps that
 // run on the host. A step is submitted after all earlier ones; one on the host
-// is then done. Thread-safe.
+// is then done. Thread-safe; without a lock unless a thread waits or a step fails.
 template <class Counter>
 class Timeline final : public Progress {
  public:
@@ -56,33 +60,36 @@ class Timeline final : public Progress {
   void Fail(const absl::Status& status) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (status_.ok()) status_ = status;
+    has_failed_ = true;
     changed_.notify_all();
   }
   absl::Status status() const {
+    if (ABSL_PREDICT_TRUE(!has_failed_)) return absl::OkStatus();
     const std::lock_guard<std::mutex> lock(mutex_);
     return status_;
   }
 
-  bool IsSubmitted(uint64_t value) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return value <= submitted();
-  }
+  bool IsSubmitted(uint64_t value) const { return value <= submitted(); }
   absl::Status BlockUntilSubmitted(uint64_t value) {
+    if (IsSubmitted(value)) return absl::OkStatus();
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return value <= submitted() || !status_.ok(); });
-    return value <= submitted() ? absl::OkStatus() : status_;
+    ++waiting_;
+    changed_.wait(lock, [&] { return IsSubmitted(value) || !status_.ok(); });
+    --waiting_;
+    return IsSubmitted(value) ? absl::OkStatus() : status_;
   }
 
+  // Returns whether the step is known to be done, without asking the device.
+  bool WasReached(uint64_t value) const {
+    return value <= std::max(reached_.load(), host_done_.load());
+  }
   // Returns whether the step is done, or the error because of which it never
   // will be.
   absl::StatusOr<bool> IsDone(uint64_t value) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (value <= std::max(reached_, host_done_)) return true;
-      if (value > submitted()) {
-        if (status_.ok()) return false;
-        return status_;
-      }
+    if (WasReached(value)) return true;
+    if (!IsSubmitted(value)) {
+      TFPLUG_RETURN_IF_ERROR(status());
+      return false;
     }
     return Reach(counter_.Get(), value);
   }
@@ -90,11 +97,8 @@ class Timeline final : public Progress {
   // still does.
   absl::Status BlockHost(uint64_t value) {
     const absl::Status failed = BlockUntilSubmitted(value);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (!failed.ok()) value = device_submitted_;
-      if (value <= std::max(reached_, host_done_)) return failed;
-    }
+    if (!failed.ok()) value = device_submitted_;
+    if (WasReached(value)) return failed;
     const absl::Status waited = counter_.Wait(value);
     const absl::Status status =
         Reach(waited.ok() ? absl::StatusOr<uint64_t>(value) : waited, value)
@@ -103,33 +107,31 @@ class Timeline final : public Progress {
   }
 
   bool IsOver(uint64_t value) override {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (value > submitted()) {
-        if (status_.ok()) return false;
-        value = device_submitted_;  // the others never run
-      }
-      if (value <= std::max(reached_, host_done_)) return true;
+    if (!IsSubmitted(value)) {
+      if (!has_failed_) return false;
+      value = device_submitted_;  // the others never run
     }
+    if (WasReached(value)) return true;
     // A lost device uses no memory.
     return Reach(counter_.Get(), value).value_or(true);
   }
   void BlockHostForDevice(uint64_t value) override {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      value = std::min(value, device_submitted_);
-      if (value <= std::max(reached_, host_done_)) return;
-    }
+    value = std::min(value, device_submitted_.load());
+    if (WasReached(value)) return;
     const absl::Status waited = counter_.Wait(value);
     Reach(waited.ok() ? absl::StatusOr<uint64_t>(value) : waited, value)
         .IgnoreError();
   }
 
  private:
-  uint64_t submitted() const { return std::max(device_submitted_, host_done_); }
-  void Advance(uint64_t value, uint64_t& to) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t submitted() const {
+    return std::max(device_submitted_.load(), host_done_.load());
+  }
+  // A thread that begins to wait counts itself before it looks at `to`.
+  void Advance(uint64_t value, std::atomic<uint64_t>& to) {
     to = value;
+    if (ABSL_PREDICT_TRUE(waiting_ == 0)) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
     changed_.notify_all();
   }
   absl::StatusOr<bool> Reach(const absl::StatusOr<uint64_t>& counter,
@@ -138,15 +140,19 @@ class Timeline final : public Progress {
       Fail(counter.status());
       return counter.status();
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    reached_ = std::max(reached_, *counter);
-    return value <= reached_;
+    uint64_t reached = reached_;
+    while (reached < *counter &&
+           !reached_.compare_exchange_weak(reached, *counter)) {
+    }
+    return value <= *counter || value <= reached;
   }
 
   Counter counter_;
+  std::atomic<uint64_t> device_submitted_{0}, host_done_{0}, reached_{0};
+  std::atomic<bool> has_failed_{false};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t device_submitted_ = 0, host_done_ = 0, reached_ = 0;
+  std::atomic<int> waiting_{0};
   absl::Status status_;
 };
 
