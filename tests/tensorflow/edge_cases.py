@@ -124,6 +124,12 @@ def others(tf, raw):
             [[0, 0], [0, 1], [1, 0], [1, 1]], tf.int64), labels_values=[0, 0, 2, 1],
             sequence_length=[6, 4], **attrs)
 
+    def changed_by(op):
+        """The input of an op that changes it."""
+        x = cache + 0
+        op(x=x, i=[0, -1], v=tf.ones([2, 3, 4]))
+        return x
+
     def ctc_of_first_blank():
         """On the CPU, which has no CTCLossV2, CTCLoss of rotated classes."""
         call = {"sequence_length": [6, 4], "labels_indices": tf.constant(
@@ -166,6 +172,7 @@ def others(tf, raw):
             input=cache, start_indices=[1, 2, -3], size_indices=[1, 2, 4]),
         "update rows": lambda: raw.InplaceUpdate(
             x=cache + 0, i=[1, -1], v=tf.ones([2, 3, 4])),
+        "add to rows of an input": lambda: changed_by(raw.InplaceAdd),
         "subtract rows": lambda: raw.InplaceSub(x=cache + 0, i=[-2], v=tf.ones([1, 3, 4])),
         "CTC": ctc,
         "CTC of which the first class is the blank": ctc_of_first_blank,
@@ -223,6 +230,14 @@ def messages(tf, raw):
             tensor=ones, indices=[[0], [1]], updates=tf.ones([3, 3])),
         "TensorScatterUpdate of other slices": lambda: raw.TensorScatterUpdate(
             tensor=ones, indices=[[0], [1]], updates=tf.ones([2, 4])),
+        "ScatterNdNonAliasingAdd of other updates": lambda: raw.ScatterNdNonAliasingAdd(
+            input=ones, indices=[[0], [1]], updates=tf.ones([3, 3])),
+        "InplaceUpdate of one row": lambda: raw.InplaceUpdate(x=ones, i=[0], v=tf.ones([3])),
+        "InplaceUpdate of other rows": lambda: raw.InplaceUpdate(
+            x=ones, i=[0], v=tf.ones([2, 3])),
+        "MatrixSetDiag of a scalar": lambda: raw.MatrixSetDiag(input=ones, diagonal=1.),
+        "MatrixSetDiag of another length": lambda: raw.MatrixSetDiag(
+            input=ones, diagonal=tf.ones([3])),
         "Bincount of a negative size": lambda: raw.Bincount(
             arr=[1, 2], size=-1, weights=tf.zeros([0])),
         "Bincount of other weights": lambda: raw.DenseBincount(

@@ -70,6 +70,16 @@ def test_wide_sums_that_are_split_to_save_memory():
 def _second_derivative(name):
     import tensorflow as tf
 
+    def of_a_map(x):
+        """Sums and looks up maps, which must not leave the host, in branches."""
+        from tensorflow.python.ops import map_ops
+        tensors = map_ops.empty_tensor_map()
+        for key in (1., 2.):
+            tensors = map_ops.tensor_map_insert(tensors, tf.constant(key), x)
+        tensors = tf.identity(tensors)
+        return sum(map_ops.tensor_map_lookup(tensors, tf.constant(key), tf.float32)
+                   for key in (1., 2.)) ** 3
+
     def power(x, n):
         return tf.while_loop(lambda i, _: i < n,
                              lambda i, y: (i + 1, y * tf.sin(x)), [0, x])[1]
@@ -101,6 +111,7 @@ def _second_derivative(name):
         "scan": lambda x: tf.scan(lambda a, v: a * tf.sin(v), x),
         "foldl": lambda x: tf.foldl(lambda a, v: a * tf.sin(v) + v * v, x),
         "elements of different shapes": written,
+        "map": of_a_map,
     }
 
     @tf.function(autograph=False)
@@ -120,7 +131,7 @@ def test_second_derivatives_of_branches_and_loops():
             [name] for name in (
                 "cond", "switch_case", "cond in cond", "while", "while in cond",
                 "cond in while", "map_fn", "map_fn of cond", "map_fn of map_fn", "scan",
-                "foldl", "elements of different shapes")]):
+                "foldl", "elements of different shapes", "map")]):
         _check(result)
 
 

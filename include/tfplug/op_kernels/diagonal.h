@@ -171,10 +171,16 @@ class MatrixDiagKernel final : public BackendKernel {
   absl::Status Set(OpRun& run, const Operand& x, const Diagonals& shape) {
     TFPLUG_ASSIGN_OR_RETURN(const Operand diagonals, GetView(run, 1));
     const Shape expected = PartShape(x, shape);
+    if (diagonals.rank == 0) {
+      return absl::InvalidArgumentError(
+          "diagonal must be at least 1-dim, received shape: []");
+    }
     if (ShapeOf(diagonals) != expected) {
-      return absl::InvalidArgumentError("diagonal must have shape " +
-                                        expected.ToString() + ", not " +
-                                        ShapeOf(diagonals).ToString());
+      return absl::InvalidArgumentError(
+          "Either first dimensions of diagonal don't match input.shape[:-2], "
+          "or "
+          "the others the diagonals: diagonal must have shape " +
+          expected.ToString() + ", not " + ShapeOf(diagonals).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     TFPLUG_RETURN_IF_ERROR(Copy(run, x, y));

@@ -29,6 +29,7 @@ class ScatterNdKernel : public BackendKernel {
       return absl::EndsWith(op, suffix);
     };
     is_new_ = op == "ScatterNd";
+    says_dimensions_ = is_new_ || op == "ScatterNdNonAliasingAdd";
     negates_ = ends_with("Sub");
     kind_ = ends_with("Update") ? ScatterKind::kSet
             : ends_with("Max")  ? ScatterKind::kMax
@@ -84,14 +85,15 @@ class ScatterNdKernel : public BackendKernel {
     if (!outer_fits) {
       const std::string dims = "[0," + std::to_string(outer) + ")";
       return absl::InvalidArgumentError(
-          is_new_ ? "Dimensions " + dims +
-                        " of indices[shape=" + ShapeOf(indices).ToString() +
-                        "] must match dimensions " + dims +
-                        " of updates[shape=" + ShapeOf(updates).ToString() + "]"
-                  : "Outer dimensions of indices and update must match. "
-                    "Indices shape: " +
-                        ShapeOf(indices).ToString() +
-                        ", updates shape:" + ShapeOf(updates).ToString());
+          says_dimensions_
+              ? "Dimensions " + dims +
+                    " of indices[shape=" + ShapeOf(indices).ToString() +
+                    "] must match dimensions " + dims +
+                    " of updates[shape=" + ShapeOf(updates).ToString() + "]"
+              : "Outer dimensions of indices and update must match. "
+                "Indices shape: " +
+                    ShapeOf(indices).ToString() +
+                    ", updates shape:" + ShapeOf(updates).ToString());
     }
     const int inner = updates.rank - outer;
     const bool has_rank = inner == shape.rank() - depth;
@@ -101,11 +103,11 @@ class ScatterNdKernel : public BackendKernel {
           updates.dim(d) == shape.dim(static_cast<int>(depth) + d - outer);
     }
     if (inner_fits) return static_cast<int>(depth);
-    if (!is_new_ && shape.rank() == 0) {
+    if (!says_dimensions_ && shape.rank() == 0) {
       return absl::InvalidArgumentError(
           "Output must be at least 1-D, got shape: []");
     }
-    if (!is_new_ && has_rank) {
+    if (!says_dimensions_ && has_rank) {
       const std::string dims =
           "inner " + std::to_string(inner) + " dimensions ";
       return absl::InvalidArgumentError(
@@ -114,16 +116,16 @@ class ScatterNdKernel : public BackendKernel {
           "of updates.shape=" + ShapeOf(updates).ToString());
     }
     return absl::InvalidArgumentError(
-        is_new_ ? "Dimensions [" + std::to_string(depth) + "," +
-                      std::to_string(shape.rank()) +
-                      ") of input[shape=" + shape.ToString() +
-                      "] must match dimensions [" + std::to_string(outer) +
-                      "," + std::to_string(updates.rank) +
-                      ") of updates[shape=" + ShapeOf(updates).ToString() + "]"
-                : "Inner dimensions of output shape must match inner "
-                  "dimensions of updates shape. Output: " +
-                      shape.ToString() +
-                      " updates: " + ShapeOf(updates).ToString());
+        says_dimensions_
+            ? "Dimensions [" + std::to_string(depth) + "," +
+                  std::to_string(shape.rank()) + ") of input[shape=" +
+                  shape.ToString() + "] must match dimensions [" +
+                  std::to_string(outer) + "," + std::to_string(updates.rank) +
+                  ") of updates[shape=" + ShapeOf(updates).ToString() + "]"
+            : "Inner dimensions of output shape must match inner "
+              "dimensions of updates shape. Output: " +
+                  shape.ToString() +
+                  " updates: " + ShapeOf(updates).ToString());
   }
   // Changes `y` at the indices.
   absl::Status Scatter(OpRun& run, int depth, const Operand& y) const {
@@ -153,6 +155,7 @@ class ScatterNdKernel : public BackendKernel {
 
  private:
   bool is_new_ = false;
+  bool says_dimensions_ = false;  // as TensorFlow's messages for this op
   bool negates_ = false;
   ScatterKind kind_ = ScatterKind::kAdd;
 };

@@ -82,8 +82,8 @@ class DynamicSliceKernel final : public BackendKernel {
   }
 };
 
-// InplaceUpdate, InplaceAdd and InplaceSub, on rows of x. A negative index
-// counts from the end.
+// InplaceUpdate, InplaceAdd and InplaceSub, which change rows of their input x. A
+// negative index counts from the end.
 class InplaceKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
@@ -102,20 +102,12 @@ class InplaceKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand v, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Tensor index_tensor, run.GetInput(1));
-    const Shape index_shape = index_tensor.shape();
     TFPLUG_ASSIGN_OR_RETURN(const Ints rows, run.GetInts(1));
-    bool fits = index_shape.rank() == 1 && x.rank > 0 && v.rank == x.rank &&
-                v.dim(0) == static_cast<int64_t>(rows.size());
-    for (int d = 1; fits && d < x.rank; ++d) fits = v.dim(d) == x.dim(d);
-    if (!fits || (x.dim(0) == 0 && !rows.empty())) {
-      return absl::InvalidArgumentError(
-          "i must be a vector, and v have a row of x for each index: x is " +
-          ShapeOf(x).ToString() + ", i is " + index_shape.ToString() +
-          ", v is " + ShapeOf(v).ToString());
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
-                            run.ForwardOrAllocateOutput(0, {0}, ShapeOf(x)));
-    TFPLUG_RETURN_IF_ERROR(CopyUnlessForwarded(run, x, y));
+    TFPLUG_RETURN_IF_ERROR(Check(ShapeOf(x), index_tensor.shape(), ShapeOf(v)));
+    // TensorFlow's kernels write into x, too, whoever else uses it.
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor changed, run.context().GetInput(0));
+    TFPLUG_RETURN_IF_ERROR(run.context().SetOutput(0, changed));
+    const Operand& y = x;
     for (size_t k = 0; k < rows.size(); ++k) {
       const int64_t size = y.dim(0), row = (rows[k] % size + size) % size;
       const auto from = static_cast<int64_t>(k);
@@ -129,6 +121,28 @@ class InplaceKernel final : public BackendKernel {
   }
 
  private:
+  // Checks that v has a row of x for each index. Begins with TensorFlow's words.
+  static absl::Status Check(const Shape& x, const Shape& i, const Shape& v) {
+    std::string problem;
+    if (i.rank() != 1) {
+      problem = "i must be a vector";
+    } else if (x.rank() == 0 || x.rank() != v.rank()) {
+      problem = "x and v shape doesn't match (ranks differ)";
+    } else if (i.dim(0) != v.dim(0)) {
+      problem = "i and x shape doesn't match at index 0";
+    } else if (x.dim(0) == 0 && i.dim(0) != 0) {
+      problem = "x has no rows";
+    }
+    for (int d = 1; problem.empty() && d < x.rank(); ++d) {
+      if (x.dim(d) == v.dim(d)) continue;
+      problem = "x and v shape doesn't match at index " + std::to_string(d);
+    }
+    if (problem.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(problem + ": x is " + x.ToString() +
+                                      ", i is " + i.ToString() + ", v is " +
+                                      v.ToString());
+  }
+
   bool adds_ = false;
   Expression combine_;
 };

@@ -35,13 +35,18 @@ namespace tfplug {
 //
 // Both ops move to the CPU if the pass cannot do this: other sums of lists, and
 // variants that the graph does not show to be lists, such as the optionals of
-// tf.cond's second derivative. TensorFlow then copies the elements.
+// tf.cond's second derivative. TensorFlow then copies the elements. So do, in all
+// releases, the ops that forward a map of tensors (TensorMapInsert), whose keys
+// TensorFlow compares on the host, wherever they are.
 //
 // Runs for each device type of a plug-in after the author's passes, if
 // OptimizerSettings::replace_list_ops is true, the default.
 class LowerListGradients : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
+    for (Node node : passes_internal::ListValues::OnMaps(graph)) {
+      if (IsOurs(context, node)) MoveToCpu(node);
+    }
     if (Has(&CApi::TF_AddNVariant) && Has(&CApi::TF_ZerosLikeVariant)) {
       return absl::OkStatus();
     }
@@ -65,8 +70,7 @@ class LowerListGradients : public GraphPass {
         TFPLUG_ASSIGN_OR_RETURN(is_lowered, LowerSum(graph, node));
       }
       if (!is_lowered && context.IsOnDevice(node.device())) {
-        node.SetDevice(internal::CpuInSameTask(node.device()));
-        node.RemoveAttr("_class");  // The colocation with nodes on the device.
+        MoveToCpu(node);
       }
     }
     return absl::OkStatus();
@@ -77,6 +81,11 @@ class LowerListGradients : public GraphPass {
   // body of a function).
   static bool IsOurs(const tfplug::PassContext& context, Node node) {
     return node.device().empty() || context.IsOnDevice(node.device());
+  }
+
+  static void MoveToCpu(Node node) {
+    node.SetDevice(internal::CpuInSameTask(node.device()));
+    node.RemoveAttr("_class");  // The colocation with nodes on the device.
   }
 
   static bool IsOfVariants(Node node) {

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/graph/graph.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/graph/ranges.h"
 
@@ -34,14 +35,33 @@ class ListValues {
   static std::optional<DataType> ElementType(Output value) {
     ListValues values;
     values.Add(value);
-    while (!values.pending_.empty() && !values.is_other_) {
-      const Output next = values.pending_.back();
-      values.pending_.pop_back();
-      values.ExamineOrigin(next);
-      values.ExamineUses(next);
-    }
+    values.Examine(/*all=*/false);
     if (values.is_other_) return std::nullopt;
     return values.element_type_;
+  }
+
+  // Returns the nodes that forward, add or merge maps, such as the Identity of
+  // one.
+  static std::vector<Node> OnMaps(Graph& graph) {
+    ListValues values;
+    for (const char* op :
+         {"TensorMapInsert", "TensorMapErase", "TensorMapLookup",
+          "TensorMapHasKey", "TensorMapSize", "TensorMapStackKeys"}) {
+      if (!graph.has_op(op)) continue;
+      for (Node node : graph.nodes(op)) {
+        values.Add(node.input(0));
+        if (node.op() == "TensorMapInsert" || node.op() == "TensorMapErase") {
+          values.Add({node, 0});
+        }
+      }
+    }
+    values.Examine(/*all=*/true);
+    std::vector<Node> nodes;
+    for (const Output& value : values.examined_) {
+      const absl::string_view op = value.node.op();
+      if (Forwards(op) || op == "IdentityN") nodes.push_back(value.node);
+    }
+    return nodes;
   }
 
  private:
@@ -82,6 +102,17 @@ class ListValues {
     return op == "OptionalGetValue" || op == "OptionalHasValue";
   }
 
+  // Examines the values and all that are of the same kind; unless `all`, only
+  // until one of them is no list.
+  void Examine(bool all) {
+    while (!pending_.empty() && (all || !is_other_)) {
+      const Output next = pending_.back();
+      pending_.pop_back();
+      examined_.push_back(next);
+      ExamineOrigin(next);
+      ExamineUses(next);
+    }
+  }
   void Add(Output value) {
     if (value && seen_.emplace(value.node.id(), value.port).second) {
       pending_.push_back(value);
@@ -135,7 +166,7 @@ class ListValues {
   }
 
   std::set<std::pair<uint32_t, int>> seen_;
-  std::vector<Output> pending_;
+  std::vector<Output> pending_, examined_;
   std::optional<DataType> element_type_;
   bool is_other_ = false;
 };
