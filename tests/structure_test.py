@@ -24,6 +24,8 @@
   says. Blank lines and lines with nothing but a comment do not count.
 * The newest version in CHANGELOG.md is that of meson.build. (codegen/generate.py and the
   Python package read meson.build.)
+* Of the headers, only base/internal/os.h includes those of the operating system's
+  loader and addresses.
 * Everything in namespace tfplug is hidden. A header with that namespace has one
   `#pragma GCC visibility push(hidden)` after its includes and one pop at its end.
 """
@@ -33,6 +35,8 @@ import re
 import subprocess
 import sys
 
+OS_HEADER = "tfplug/base/internal/os.h"
+OF_THE_OS = re.compile(r"^\s*#\s*include\s+<((?:dlfcn|link|sys/mman)\.h)>", re.M)
 MOST_LINES = {"opencl": 400, "vulkan": 477}
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](tfplug/[^">]+\.h)[">]', re.M)
 
@@ -249,6 +253,17 @@ def check_visibility(root):
     return wrong
 
 
+def check_operating_system(root):
+    """Checks that what a port to another system must replace is in one header."""
+    found = {path.relative_to(root / "include").as_posix():
+             OF_THE_OS.findall(path.read_text())
+             for path in sorted((root / "include/tfplug").rglob("*.h"))}
+    wrong = [f"{header} includes <{name}>: call the functions of {OS_HEADER}"
+             for header, names in found.items() if header != OS_HEADER for name in names]
+    return wrong + ([] if len(found.get(OS_HEADER, ())) == 3 else [
+        f"{OS_HEADER} must include <dlfcn.h>, <link.h> and <sys/mman.h>"])
+
+
 def check_version(root):
     version = re.search(r"^  version: '(.+)',$", (root / "meson.build").read_text(), re.M)
     newest = re.search(r"^## \[(\d.*?)\]", (root / "CHANGELOG.md").read_text(), re.M)
@@ -304,6 +319,7 @@ def main():
             wrong += check_paths(root, path)
     wrong += check_tests(root, "docs/reference/rfcs.md")
     wrong += check_visibility(root)
+    wrong += check_operating_system(root)
     wrong += check_lines(root)
     wrong += check_version(root)
     wrong += check_variables(root)

@@ -2,9 +2,6 @@
 #ifndef TFPLUG_BASE_LOAD_DRIVER_H_
 #define TFPLUG_BASE_LOAD_DRIVER_H_
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/os.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -57,7 +55,7 @@ class Driver {
     static_assert(std::is_function_v<Function>,
                   "tfplug: a Driver looks up functions: declare a pointer to a "
                   "function, such as decltype(&clGetPlatformIDs)");
-    return reinterpret_cast<Function*>(dlsym(library_, symbol));
+    return reinterpret_cast<Function*>(internal::FindIn(library_, symbol));
   }
 
   // Returns the path of the library that was loaded.
@@ -67,7 +65,7 @@ class Driver {
   friend absl::StatusOr<Driver> LoadDriver(
       const std::vector<std::string>& names, const DriverOptions& options);
 
-  Driver(void* library, std::string path, std::string remedy)
+  Driver(internal::LibraryHandle library, std::string path, std::string remedy)
       : library_(library), path_(std::move(path)), remedy_(std::move(remedy)) {}
 
   absl::Status MissingSymbol(const char* symbol) const {
@@ -75,7 +73,7 @@ class Driver {
                                symbol + ": " + remedy_);
   }
 
-  void* library_;
+  internal::LibraryHandle library_;
   std::string path_;
   std::string remedy_;
 };
@@ -87,7 +85,7 @@ namespace internal {
 // RTLD_DEEPBIND, which would bypass them.
 inline bool HasSanitizerRuntime() {
   for (const char* symbol : {"__asan_init", "__tsan_init", "__msan_init"}) {
-    if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
+    if (FindGlobal(symbol) != nullptr) return true;
   }
   return false;
 }
@@ -109,22 +107,14 @@ inline bool HasSanitizerRuntime() {
 // loaded.
 inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
                                          const DriverOptions& options = {}) {
-  int flags = RTLD_NOW | RTLD_LOCAL;
-#if defined(RTLD_DEEPBIND)
-  if (options.deep_bind && !internal::HasSanitizerRuntime()) {
-    flags |= RTLD_DEEPBIND;
-  }
-#endif
+  const bool deep_bind = options.deep_bind && !internal::HasSanitizerRuntime();
   std::string message = "cannot load the driver: ";
   for (const std::string& name : names) {
-    void* const library = dlopen(name.c_str(), flags);
-    if (library != nullptr) {
-      link_map* map = nullptr;
-      const bool has_path = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
-      return Driver(library, has_path ? map->l_name : name, options.remedy);
+    if (const auto library = internal::OpenLibrary(name.c_str(), deep_bind)) {
+      return Driver(library, internal::PathOf(library, name), options.remedy);
     }
-    // dlerror() names the library, or the dependency that is missing.
-    const char* const reason = dlerror();
+    // The reason names the library, or the dependency that is missing.
+    const char* const reason = internal::LoaderError();
     message += (reason != nullptr ? reason : name) + std::string("; ");
   }
   return absl::NotFoundError(message + options.remedy);

@@ -2,8 +2,6 @@
 #ifndef TFPLUG_DEVICE_ADDRESS_SPACE_H_
 #define TFPLUG_DEVICE_ADDRESS_SPACE_H_
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/os.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -43,7 +42,9 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace() {
-    if (base_ != nullptr) munmap(base_, SizeOf(granules_));
+    if (base_ != nullptr) {
+      internal::ReleaseAddresses(base_, SizeOf(granules_));
+    }
   }
 
   // Reserves `size` bytes of addresses for the memory that `handle` stands for.
@@ -129,10 +130,8 @@ class AddressSpace {
   // (ulimit -v) allow fewer. Allocates no memory for them.
   bool Reserve() {
     for (uint64_t n = kMostGranules; n >= kLeastGranules; n /= 2) {
-      void* const base =
-          mmap(nullptr, SizeOf(n), PROT_NONE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (base == MAP_FAILED) continue;
+      void* const base = internal::ReserveAddresses(SizeOf(n));
+      if (base == nullptr) continue;
       base_ = base;
       granules_ = n;
       first_ = (reinterpret_cast<uint64_t>(base) + kGranule - 1) / kGranule *

@@ -2,8 +2,6 @@
 #ifndef TFPLUG_TESTING_HOST_H_
 #define TFPLUG_TESTING_HOST_H_
 
-#include <dlfcn.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
+#include "tfplug/base/internal/os.h"
 #include "tfplug/testing/fake_device.h"
 #include "tfplug/testing/internal/status_functions.h"
 #include "tfplug/testing/internal/validate.h"
@@ -71,13 +70,14 @@ class Host {
   // compiled with -DTFPLUG_TESTING_EXPORT_C_API and linked with -rdynamic.
   static absl::StatusOr<std::unique_ptr<Host>> Load(
       const std::string& path, const HostOptions& options = HostOptions()) {
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return absl::NotFoundError(dlerror());
-    void* const symbol = dlsym(library, "SE_InitPlugin");
-    if (symbol == nullptr) return absl::NotFoundError(dlerror());
+    void* const library =
+        internal::OpenLibrary(path.c_str(), /*own_symbols_first=*/false);
+    if (library == nullptr) return absl::NotFoundError(internal::LoaderError());
+    void* const symbol = internal::FindIn(library, "SE_InitPlugin");
+    if (symbol == nullptr) return absl::NotFoundError(internal::LoaderError());
     auto host = Register(reinterpret_cast<InitPlugin>(symbol), options);
     if (!host.ok()) return host;
-    if (void* const init_kernel = dlsym(library, "TF_InitKernel")) {
+    if (void* const init_kernel = internal::FindIn(library, "TF_InitKernel")) {
       KernelRegistry::Get().Refill(reinterpret_cast<void (*)()>(init_kernel));
     }
     return host;

@@ -2,12 +2,11 @@
 #ifndef TFPLUG_BASE_INTERNAL_LOADED_LIBRARIES_H_
 #define TFPLUG_BASE_INTERNAL_LOADED_LIBRARIES_H_
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include "tfplug/base/internal/os.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -26,25 +25,24 @@ class LibraryCursor {
   // last call, without the library that contains this code.
   std::vector<LoadedLibrary> FindNew(const char* symbol) {
     std::vector<LoadedLibrary> found;
-    const unsigned long long adds = CountLoads();
+    const unsigned long long adds = CountLibraryLoads();
     if (adds == adds_) return found;
     adds_ = adds;
-    // This is not done within dl_iterate_phdr, which holds the loader's lock.
+    // This is not done within ForEachLibrary, which holds the loader's lock.
     for (const Object& object : ListObjects()) {
       if (std::find(seen_.begin(), seen_.end(), object) != seen_.end()) {
         continue;
       }
       seen_.push_back(object);
-      void* const library =
-          dlopen(object.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+      const LibraryHandle library = FindLibrary(object.path.c_str());
       if (library == nullptr) continue;
-      void* const address = dlsym(library, symbol);
-      // dlsym also searches the libraries that this one needs.
-      if (address != nullptr && BaseOf(address) == object.base &&
-          object.base != BaseOf(&kHere)) {
+      void* const address = FindIn(library, symbol);
+      // FindIn also searches the libraries that this one needs.
+      if (address != nullptr && LibraryBase(address) == object.base &&
+          object.base != LibraryBase(&kHere)) {
         found.push_back({object.path, address});
       }
-      dlclose(library);
+      CloseLibrary(library);
     }
     return found;
   }
@@ -61,36 +59,11 @@ class LibraryCursor {
   // An address in this library.
   static constexpr char kHere = 0;
 
-  // Returns where the library with this address begins in memory.
-  static const void* BaseOf(const void* address) {
-    Dl_info info = {};
-    return dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
-  }
-
-  static unsigned long long CountLoads() {
-    unsigned long long adds = 0;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, size_t, void* to) {
-          *static_cast<unsigned long long*>(to) = info->dlpi_adds;
-          return 1;
-        },
-        &adds);
-    return adds;
-  }
-
   static std::vector<Object> ListObjects() {
     std::vector<Object> objects;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, size_t, void* to) {
-          // The program itself has no name.
-          if (info->dlpi_name != nullptr && *info->dlpi_name != '\0') {
-            static_cast<std::vector<Object>*>(to)->push_back(
-                {info->dlpi_name,
-                 reinterpret_cast<const void*>(info->dlpi_addr)});
-          }
-          return 0;
-        },
-        &objects);
+    ForEachLibrary([&](const char* path, const void* base) {
+      objects.push_back({path, base});
+    });
     return objects;
   }
 

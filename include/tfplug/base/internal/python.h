@@ -2,9 +2,9 @@
 #ifndef TFPLUG_BASE_INTERNAL_PYTHON_H_
 #define TFPLUG_BASE_INTERNAL_PYTHON_H_
 
-#include <dlfcn.h>
-
 #include <string>
+
+#include "tfplug/base/internal/os.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -15,14 +15,14 @@ namespace tfplug::internal {
 // which Python prints; true in a process without Python. TensorFlow must have
 // been imported. Any thread; acquires Python's GIL.
 inline bool RunInPython(const std::string& program, const std::string& call) {
-  const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
   const auto is_initialized =
-      reinterpret_cast<int (*)()>(find("Py_IsInitialized"));
-  const auto ensure = reinterpret_cast<int (*)()>(find("PyGILState_Ensure"));
+      reinterpret_cast<int (*)()>(FindGlobal("Py_IsInitialized"));
+  const auto ensure =
+      reinterpret_cast<int (*)()>(FindGlobal("PyGILState_Ensure"));
   const auto release =
-      reinterpret_cast<void (*)(int)>(find("PyGILState_Release"));
+      reinterpret_cast<void (*)(int)>(FindGlobal("PyGILState_Release"));
   const auto run =
-      reinterpret_cast<int (*)(const char*)>(find("PyRun_SimpleString"));
+      reinterpret_cast<int (*)(const char*)>(FindGlobal("PyRun_SimpleString"));
   if (is_initialized == nullptr || ensure == nullptr || release == nullptr ||
       run == nullptr || is_initialized() == 0) {
     return true;

@@ -2,12 +2,11 @@
 #ifndef TFPLUG_BASE_INTERNAL_PYTHON_LOAD_H_
 #define TFPLUG_BASE_INTERNAL_PYTHON_LOAD_H_
 
-#include <dlfcn.h>
-
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
+#include "tfplug/base/internal/os.h"
 #include "tfplug/base/internal/python.h"
 
 #pragma GCC visibility push(hidden)
@@ -59,9 +58,9 @@ def load_once(path, platform):
 // thread; acquires Python's GIL.
 inline absl::Status RefuseSecondLoad(const std::string& platform) {
   static constexpr char kHere = 0;
-  Dl_info info = {};
-  if (dladdr(&kHere, &info) == 0) return absl::OkStatus();
-  const std::string path = absl::BytesToHexString(info.dli_fname);
+  const char* const library = LibraryPath(&kHere);
+  if (library == nullptr) return absl::OkStatus();
+  const std::string path = absl::BytesToHexString(library);
   if (RunInPython(kPythonLoad,
                   "import os; load_once(os.fsdecode(bytes.fromhex("
                   "\"" +

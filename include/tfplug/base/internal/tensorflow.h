@@ -2,10 +2,9 @@
 #ifndef TFPLUG_BASE_INTERNAL_TENSORFLOW_H_
 #define TFPLUG_BASE_INTERNAL_TENSORFLOW_H_
 
-#include <dlfcn.h>
-
 #include "tfplug/abi/functions.h"
 #include "tfplug/base/internal/gdb_script.h"
+#include "tfplug/base/internal/os.h"
 #include "tfplug/base/version.h"
 
 #pragma GCC visibility push(hidden)
@@ -21,16 +20,16 @@ inline capi::Functions tensorflow;
 // the Python extension in older releases, and libtensorflow, the distribution
 // for C. A plug-in links none of them.
 inline void* FindInProcess(const char* name) {
-  if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
-  static void* const libraries[] = {
-      dlopen("libtensorflow_framework.so.2", RTLD_LAZY | RTLD_NOLOAD),
-      dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD),
-      dlopen("_pywrap_tensorflow_internal.so", RTLD_LAZY | RTLD_NOLOAD),
-      dlopen("libtensorflow.so.2", RTLD_LAZY | RTLD_NOLOAD),
+  if (void* found = FindGlobal(name)) return found;
+  static const LibraryHandle libraries[] = {
+      FindLibrary("libtensorflow_framework.so.2"),
+      FindLibrary("libtensorflow_cc.so.2"),
+      FindLibrary("_pywrap_tensorflow_internal.so"),
+      FindLibrary("libtensorflow.so.2"),
   };
-  for (void* library : libraries) {
+  for (LibraryHandle library : libraries) {
     if (library == nullptr) continue;
-    if (void* found = dlsym(library, name)) return found;
+    if (void* found = FindIn(library, name)) return found;
   }
   return nullptr;
 }

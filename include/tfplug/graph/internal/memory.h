@@ -2,10 +2,6 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_MEMORY_H_
 #define TFPLUG_GRAPH_INTERNAL_MEMORY_H_
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +14,7 @@
 #include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/os.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -32,9 +29,7 @@ inline bool IsLarge(size_t size) { return size >= kHugePage / 2; }
 inline void* AllocateBlock(size_t size) {
   if (!IsLarge(size)) return ::operator new(size);
   void* const memory = ::operator new(size, std::align_val_t(kHugePage));
-#ifdef MADV_HUGEPAGE
-  madvise(memory, size, MADV_HUGEPAGE);  // Only a hint: failure is harmless.
-#endif
+  internal::PreferHugePages(memory, size);
   return memory;
 }
 inline void FreeBlock(void* memory, size_t size) {

@@ -8,11 +8,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include "tfplug/abi/tf_buffer.h"
+#include "tfplug/base/internal/os.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -68,20 +65,9 @@ class OutputBlock {
   // operating system may have to move other pages for them.
   static Block* NewBlock(size_t size) {
     void* const memory = std::malloc(size);
-#ifdef MADV_POPULATE_WRITE
-    const auto begin = reinterpret_cast<uintptr_t>(memory);
-    const uintptr_t first = (begin + kPage - 1) & ~(kPage - 1);
-    const uintptr_t last = (begin + size) & ~(kPage - 1);
-    if (memory != nullptr && first + kSmall < last) {
-      // Only a hint: older versions of Linux reject it, which is harmless.
-      madvise(reinterpret_cast<void*>(first), last - first,
-              MADV_POPULATE_WRITE);
-    }
-#endif
+    internal::PopulatePages(memory, size);
     return static_cast<Block*>(memory);
   }
-  static constexpr uintptr_t kPage = 4096;
-  static constexpr uintptr_t kSmall = 16 << 10;  // Not worth a system call.
 
   static std::atomic<Block*>& Cached() {
     static std::atomic<Block*> cached{nullptr};
