@@ -86,6 +86,8 @@ def numbers(tf, raw):
         "gather_nd": lambda: tf.gather_nd(z, [[0], [2]]),
         "one_hot": lambda: tf.one_hot([0, 1], 2, z[0], z[1]),
         "cumsum": lambda: tf.cumsum(z, exclusive=True, reverse=True),
+        "softplus of halves": lambda: tf.nn.softplus(tf.constant(
+            [-4.94, -5.5, -8., 4.97, 5.05, 5.11], tf.float16)),
         "solve": lambda: tf.linalg.solve(matrix, right),
         "solve with the adjoint": lambda: tf.linalg.solve(matrix, right, adjoint=True),
         "inverse": lambda: tf.linalg.inv(matrix),
@@ -238,6 +240,8 @@ def messages(tf, raw):
         "MatrixSetDiag of a scalar": lambda: raw.MatrixSetDiag(input=ones, diagonal=1.),
         "MatrixSetDiag of another length": lambda: raw.MatrixSetDiag(
             input=ones, diagonal=tf.ones([3])),
+        "HistogramFixedWidth of two sizes": lambda: raw.HistogramFixedWidth(
+            values=[1.], value_range=[0., 2.], nbins=[2, 3]),
         "Bincount of a negative size": lambda: raw.Bincount(
             arr=[1, 2], size=-1, weights=tf.zeros([0])),
         "Bincount of other weights": lambda: raw.DenseBincount(

@@ -55,3 +55,18 @@ def test_as_on_the_cpu(group):
         assert len(have) == len(want) > 0, name
         for x, y in zip(have, want):
             np.testing.assert_allclose(x, y, rtol=3e-6, atol=3e-6, err_msg=name)
+
+
+def _stitch():
+    import tensorflow as tf
+    with tf.device("/device:SIM:0"):
+        try:
+            return tf.dynamic_stitch([[0], [-9]], [[1.], [2.]]).numpy().tolist()
+        except tf.errors.InvalidArgumentError as error:
+            return str(error)
+
+
+def test_a_negative_index_of_dynamic_stitch():
+    result = harness.run(_stitch)
+    assert result.ok, result
+    assert "out of range: one of them is negative" in result.value

@@ -121,7 +121,9 @@ class HistogramKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Tensor range, run.GetInput(1));
-    TFPLUG_ASSIGN_OR_RETURN(const int64_t bins, run.GetScalar(2));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int64_t bins,
+        run.GetScalar(2, "nbins should be a scalar, but got shape "));
     if (range.shape() != Shape{2} || bins <= 0) {
       return absl::InvalidArgumentError(
           "value_range should be a vector of 2 elements, and nbins positive, "

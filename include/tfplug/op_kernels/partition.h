@@ -2,6 +2,7 @@
 #ifndef TFPLUG_OP_KERNELS_PARTITION_H_
 #define TFPLUG_OP_KERNELS_PARTITION_H_
 
+#include <cstdint>
 #include <string>
 
 #include "tfplug/op_kernels/device_then_read_kernel.h"
@@ -34,10 +35,13 @@ class StitchKernel final : public DeviceThenReadKernel {
   absl::Status Init(KernelConstruction& /*construction*/) override {
     constexpr DataType kInt32 = DataType::kInt32, kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
-        size_,
-        primitives::MakeReduction(
-            ReduceKind::kMax, {kInt32}, kInt64,
-            [](Value i) { return Cast(i, DataType::kInt64) + 1; }, kInt64));
+        size_, primitives::MakeReduction(
+                   ReduceKind::kMax, {kInt32}, kInt64,
+                   [](Value i) {
+                     const Value size = Cast(i, DataType::kInt64) + 1;
+                     return Select(size < 1, kOutOfRange, size);
+                   },
+                   kInt64));
     TFPLUG_ASSIGN_OR_RETURN(largest_,
                             primitives::MakeReduction(
                                 ReduceKind::kMax, {kInt64}, kInt64,
@@ -45,7 +49,7 @@ class StitchKernel final : public DeviceThenReadKernel {
     return absl::OkStatus();
   }
 
-  // Returns the largest index plus 1.
+  // Returns the largest index plus 1, or kOutOfRange.
   absl::StatusOr<Operand> Begin(OpRun& run) const override {
     const int count = run.context().num_inputs() / 2;
     TFPLUG_ASSIGN_OR_RETURN(const Shape row, RowShape(run, 0));
@@ -87,6 +91,10 @@ class StitchKernel final : public DeviceThenReadKernel {
                    absl::Span<const int64_t> size) const override {
     const int count = run.context().num_inputs() / 2;
     TFPLUG_ASSIGN_OR_RETURN(const Shape row, RowShape(run, 0));
+    if (size[0] == kOutOfRange) {
+      return absl::InvalidArgumentError(
+          "indices are out of range: one of them is negative");
+    }
     Shape shape = {size[0]};
     for (int64_t dim : row.dims()) shape.add_dim(dim);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
@@ -114,6 +122,9 @@ class StitchKernel final : public DeviceThenReadKernel {
     TFPLUG_RETURN_IF_ERROR(CheckPrefix(data, indices));
     return Shape(ir::DimsOf(data).subspan(static_cast<size_t>(indices.rank)));
   }
+
+  // Stands for a negative index; larger than any int32.
+  static constexpr int64_t kOutOfRange = int64_t{1} << 40;
 
   Reduction size_, largest_;
 };
