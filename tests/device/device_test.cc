@@ -39,8 +39,8 @@ TEST_CASE("a device and its parts are constructed and destroyed in order") {
   CHECK(constructed == Calls{"DeviceCount()", "+Device", "Device(1)",
                              "Device::Init()", "+Memory", "Memory()",
                              "Memory::Init()", "HardwareName()", "Vendor()",
-                             "PciBusId()", "DeviceCount()", "NumaNode()",
-                             "MemoryBandwidth()", "Usage()"});
+                             "PciBusId()", "Usage()", "DeviceCount()",
+                             "NumaNode()", "MemoryBandwidth()"});
   CHECK(destroyed == Calls{"-Memory", "-Device", "-Platform"});
 }
 

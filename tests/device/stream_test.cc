@@ -135,6 +135,7 @@ TEST_CASE(
 TEST_CASE("create_stream_with_options refuses a smaller SP_StreamOptions") {
   testing::HostOptions options;
   options.sizes.stream_options = 16;
+  options.create_streams = false;
   Recording fixture(options);
   const auto stream = fixture.device().CreateStream(StreamOptions());
   CHECK(stream.status().code() == absl::StatusCode::kFailedPrecondition);

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_TESTING_FAKE_DEVICE_H_
 #define TFPLUG_TESTING_FAKE_DEVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,17 @@
 
 namespace tfplug::testing {
 
+struct TensorBuffer;
+
+// Where the tensors of a device are (HostDevice). Without one, each is an
+// allocation of the plug-in's.
+class TensorMemory {
+ public:
+  virtual ~TensorMemory() = default;
+  // Returns null if the device is out of memory.
+  virtual std::shared_ptr<TensorBuffer> Allocate(size_t size) = 0;
+};
+
 // TensorFlow's side of one device of a plug-in: TensorFlow's calls and structs,
 // and the four streams that TensorFlow creates for each device. Host::Device
 // returns it.
@@ -30,16 +42,15 @@ class FakeDevice {
              const capi::SP_StreamExecutor& fns,
              const capi::SP_TimerFns& timer_fns,
              const WithCanary<capi::SP_Device>& device,
-             std::function<void(capi::SP_Device*)> destroy)
+             std::function<void(capi::SP_Device*)> destroy,
+             bool computes_on_last_stream = false)
       : device_{sizes, device_fns, fns, timer_fns, device, {}},
-        destroy_(std::move(destroy)) {}
+        destroy_(std::move(destroy)),
+        compute_(computes_on_last_stream ? 3 : 0) {}
   FakeDevice(const FakeDevice&) = delete;
   FakeDevice& operator=(const FakeDevice&) = delete;
   ~FakeDevice() {
-    for (auto* stream :
-         {&compute_, &host_to_device_, &device_to_host_, &device_to_device_}) {
-      stream->reset();
-    }
+    for (auto& stream : streams_) stream.reset();
     destroy_(device_.device.get());
   }
 
@@ -68,20 +79,25 @@ class FakeDevice {
 
   // ---- Streams, events, timers -------------------------------------------
 
-  // Creates the four streams, in TensorFlow's order.
-  absl::Status CreateStreams() {
-    for (auto* to :
-         {&compute_, &host_to_device_, &device_to_host_, &device_to_device_}) {
-      auto stream = CreateStream();
+  // Creates the four streams, in TensorFlow's order; with options, as TensorFlow
+  // does from 2.22 on if the plug-in has the function.
+  absl::Status CreateStreams(bool with_options = false) {
+    std::optional<StreamOptions> options;
+    if (with_options && fns().create_stream_with_options != nullptr) {
+      options.emplace();
+    }
+    for (auto& to : streams_) {
+      auto stream = CreateStream(options);
       if (!stream.ok()) return stream.status();
-      *to = *std::move(stream);
+      to = *std::move(stream);
     }
     return absl::OkStatus();
   }
-  FakeStream& compute() { return *compute_; }
-  FakeStream& host_to_device() { return *host_to_device_; }
-  FakeStream& device_to_host() { return *device_to_host_; }
-  FakeStream& device_to_device() { return *device_to_device_; }
+  // The first stream or, in TensorFlow 2.17 and 2.18, the last one.
+  FakeStream& compute() { return *streams_[compute_]; }
+  FakeStream& host_to_device() { return *streams_[1]; }
+  FakeStream& device_to_host() { return *streams_[2]; }
+  FakeStream& device_to_device() { return *streams_[3]; }
 
   // Creates a stream. With `options`, calls create_stream_with_options;
   // UNIMPLEMENTED if that is null.
@@ -129,6 +145,9 @@ class FakeDevice {
     const auto c = ToC(device_, memory);
     fns().deallocate(c_device(), c.get());
   }
+  // Where the tensors are; null if each is an allocation of the plug-in's.
+  TensorMemory* tensor_memory() const { return tensor_memory_; }
+  void set_tensor_memory(TensorMemory* memory) { tensor_memory_ = memory; }
   void* AllocateHost(uint64_t size) {
     return fns().host_memory_allocate(c_device(), size);
   }
@@ -155,6 +174,15 @@ class FakeDevice {
     }
     return usage;
   }
+
+  // Reads the device's free memory for TensorFlow's allocator, once. Returns false
+  // if the C function does.
+  bool ReadMemoryLimit() {
+    const auto usage = Usage();
+    free_at_start_ = usage.has_value() ? usage->free : 0;
+    return usage.has_value();
+  }
+  int64_t free_at_start() const { return free_at_start_; }
 
   // ---- Synchronous work --------------------------------------------------
 
@@ -220,8 +248,10 @@ class FakeDevice {
   PluginDevice device_;
   const std::function<void(capi::SP_Device*)> destroy_;
   absl::Status problem_;
-  std::unique_ptr<FakeStream> compute_, host_to_device_, device_to_host_,
-      device_to_device_;
+  std::unique_ptr<FakeStream> streams_[4];
+  const int compute_;
+  TensorMemory* tensor_memory_ = nullptr;
+  int64_t free_at_start_ = 0;
 };
 
 inline std::optional<AllocatorStats> FakeDevice::Stats() {

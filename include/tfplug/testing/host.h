@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,8 +26,13 @@ namespace tfplug::testing {
 
 // Describes the TensorFlow that a Host fakes for a device plug-in.
 struct HostOptions {
+  HostOptions() : HostOptions(capi::kNewestRelease) {}
+  explicit HostOptions(Release release) : release(release), sizes(release) {}
+
+  // The release whose calls the host makes.
+  Release release;
   // The sizes of TensorFlow's structs in a release, which tests may change.
-  StructSizes sizes = StructSizes(capi::kNewestRelease);
+  StructSizes sizes;
   // SE_MAJOR, SE_MINOR and SE_PATCH, which are the same in every release.
   int32_t major_version = 0;
   int32_t minor_version = 0;
@@ -34,6 +40,8 @@ struct HostOptions {
   // If true, creates the four streams of each device, as TensorFlow does when
   // it first uses the device.
   bool create_streams = true;
+  // If true, calls create_timer_fns, as TensorFlow does up to 2.13.
+  bool create_timers = true;
 };
 
 // TensorFlow's side of a device plug-in: registers and validates it, creates
@@ -130,8 +138,43 @@ class Host {
       auto device = CreateDevice(ordinal);
       if (!device.ok()) return device.status();
       found = devices_.emplace(ordinal, *std::move(device)).first;
+      absl::Status status = ReadMemoryLimit(*found->second);
+      if (status.ok()) status = ReadProperties(*found->second);
+      if (status.ok()) status = CreateStreams(*found->second);
+      if (!status.ok()) {
+        devices_.erase(found);
+        return status;
+      }
     }
     return found->second.get();
+  }
+  // Creates all devices that Device has not returned, as TensorFlow does when it
+  // first uses any of them: each is created before the streams of the first.
+  absl::Status CreateDevices() {
+    auto count = DeviceCount();
+    if (!count.ok()) return count.status();
+    std::vector<FakeDevice*> created;
+    absl::Status status;
+    for (int ordinal = 0; ordinal < *count && status.ok(); ++ordinal) {
+      if (devices_.count(ordinal) > 0) continue;
+      auto device = CreateDevice(ordinal);
+      status = device.status();
+      if (!status.ok()) break;
+      created.push_back(device->get());
+      devices_.emplace(ordinal, *std::move(device));
+      status = ReadMemoryLimit(*created.back());
+    }
+    // From 2.22 on, the properties of all devices are read before any stream is
+    // created.
+    const bool is_new = !(options_.release < Release{2, 22});
+    for (FakeDevice* const device : created) {
+      if (status.ok()) status = ReadProperties(*device);
+      if (status.ok() && !is_new) status = CreateStreams(*device);
+    }
+    for (FakeDevice* const device : created) {
+      if (status.ok() && is_new) status = CreateStreams(*device);
+    }
+    return status;
   }
 
   // Returns the plug-in's first mistake that no call has reported. See
@@ -162,6 +205,13 @@ class Host {
 
   absl::Status Initialize(InitPlugin init_plugin);
   absl::StatusOr<std::unique_ptr<FakeDevice>> CreateDevice(int ordinal);
+  static absl::Status ReadMemoryLimit(FakeDevice& device);
+  absl::Status ReadProperties(FakeDevice& device);
+  absl::Status CreateStreams(FakeDevice& device) {
+    return options_.create_streams
+               ? device.CreateStreams(!(options_.release < Release{2, 22}))
+               : absl::OkStatus();
+  }
 
   // Returns the status of a call that filled a struct, or an error if the
   // plug-in wrote beyond the struct.
@@ -241,25 +291,25 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
                     platform->supports_unified_memory != 0);
   if (!status.ok()) return status;
 
-  WithCanary<capi::SP_TimerFns> timer_fns(sizes.timer_fns);
-  status =
-      CheckFilled(timer_fns, CallWithStatus(platform_fns->create_timer_fns,
-                                            platform.get(), timer_fns.get()));
-  if (!status.ok()) return status;
-  if (status = Validate(timer_fns.Read()); !status.ok()) return status;
+  if (options_.create_timers) {
+    WithCanary<capi::SP_TimerFns> timer_fns(sizes.timer_fns);
+    status =
+        CheckFilled(timer_fns, CallWithStatus(platform_fns->create_timer_fns,
+                                              platform.get(), timer_fns.get()));
+    if (!status.ok()) return status;
+    if (status = Validate(timer_fns.Read()); !status.ok()) return status;
+    timer_fns_ = timer_fns;
+    read_timer_fns_ = timer_fns.Read();
+  }
 
   device_fns_ = device_fns;
   stream_executor_ = stream_executor;
-  timer_fns_ = timer_fns;
   read_device_fns_ = device_fns.Read();
-  read_timer_fns_ = timer_fns.Read();
   has_tables_ = true;
   return absl::OkStatus();
 }
 
-// Creates a device as TensorFlow does when it first uses it: reads its
-// properties and its memory usage (for the BFC allocator), then creates its
-// streams.
+// Creates a device, without its streams.
 inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
     int ordinal) {
   WithCanary<capi::SE_CreateDeviceParams> params(options_.sizes.device_params);
@@ -269,24 +319,39 @@ inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
   absl::Status status =
       CheckFilled(c_device, CallWithStatus(platform_fns_->create_device,
                                            platform_.get(), params.get()));
+  if (!status.ok() && options_.release < Release{2, 15}) {
+    return absl::AbortedError("TensorFlow would abort: create_device: " +
+                              std::string(status.message()));
+  }
   if (!status.ok()) return status;
   if (c_device->struct_size == 0) {
     return absl::FailedPreconditionError("SP_Device::struct_size is 0");
   }
-  if (auto count = DeviceCount(); !count.ok()) return count.status();
-
+  const bool computes_on_last_stream =
+      !(options_.release < Release{2, 17}) && options_.release < Release{2, 19};
   auto device = std::make_unique<FakeDevice>(
       options_.sizes, read_device_fns_, read_stream_executor_, read_timer_fns_,
-      c_device, [this](capi::SP_Device* device) {
+      c_device,
+      [this](capi::SP_Device* device) {
         platform_fns_->destroy_device(platform_.get(), device);
-      });
-  device->NumaNode();
-  device->MemoryBandwidth();
-  device->Usage();
-  if (options_.create_streams) {
-    if (status = device->CreateStreams(); !status.ok()) return status;
-  }
+      },
+      computes_on_last_stream);
   return device;
+}
+
+// Reads how much memory TensorFlow's allocator may have.
+inline absl::Status Host::ReadMemoryLimit(FakeDevice& device) {
+  if (device.ReadMemoryLimit()) return absl::OkStatus();
+  return absl::UnknownError(
+      "Failed to query available memory for PluggableDevice " +
+      std::to_string(device.ordinal()));
+}
+
+inline absl::Status Host::ReadProperties(FakeDevice& device) {
+  if (auto count = DeviceCount(); !count.ok()) return count.status();
+  device.NumaNode();
+  device.MemoryBandwidth();
+  return absl::OkStatus();
 }
 
 }  // namespace tfplug::testing

@@ -56,11 +56,14 @@ TF_Tensor MakeTensor(std::vector<int64_t> dims,
 }
 
 // Allocates device memory. It is released after the compute stream has finished
-// the work that was enqueued before the release. Returns null if the device is
-// out of memory.
+// the work that was enqueued before the release; by HostDevice, at once. Returns
+// null if the device is out of memory.
 inline std::shared_ptr<TensorBuffer> AllocateOnDevice(FakeDevice& device,
                                                       size_t size) {
   if (size == 0) return std::make_shared<TensorBuffer>(nullptr, 0, [] {});
+  if (device.tensor_memory() != nullptr) {
+    return device.tensor_memory()->Allocate(size);
+  }
   const DeviceMemory memory = device.Allocate(size);
   if (memory.is_null()) return nullptr;
   return std::make_shared<TensorBuffer>(

@@ -19,12 +19,12 @@ using passes_internal::OtherSettings;
 capi::TP_OptimizerConfigs Remapping(Toggle toggle) {
   OptimizerSettings settings;
   settings.remapping = toggle;
-  return passes_internal::ToConfigs(settings);
+  return graph_internal::ToConfigs(settings);
 }
 capi::TP_OptimizerConfigs NoPruning(Toggle toggle) {
   OptimizerSettings settings;
   settings.disable_model_pruning = toggle;
-  return passes_internal::ToConfigs(settings);
+  return graph_internal::ToConfigs(settings);
 }
 
 OtherSettings Fixed(const capi::TP_OptimizerConfigs& configs) {

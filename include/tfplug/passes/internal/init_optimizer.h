@@ -11,12 +11,12 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/struct_copy.h"
 #include "tfplug/base/separate.h"
+#include "tfplug/graph/internal/toggle_fields.h"
 #include "tfplug/passes/internal/optimizer_class.h"
 #include "tfplug/passes/internal/optimizer_table.h"
 #include "tfplug/passes/internal/pluggable.h"
 #include "tfplug/passes/internal/python_jit.h"
 #include "tfplug/passes/internal/shared_settings.h"
-#include "tfplug/passes/internal/toggle_fields.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -70,7 +70,7 @@ TFPLUG_SEPARABLE void InitGraph(const OptimizerClass& optimizer_class,
     const char* const device_type = optimizer_class.device_type();
     params->device_type = device_type;
     const OptimizerSettings settings = optimizer_class.settings();
-    const auto wanted = ToConfigs(settings);
+    const auto wanted = graph_internal::ToConfigs(settings);
     if (AnswerQuery(params, wanted)) return absl::OkStatus();
     if (auto s = FillOptimizer(optimizer_class, params->optimizer); !s.ok())
       return s;

@@ -12,7 +12,7 @@
 #include "tfplug/abi/tp_optimizer_registration_params.h"
 #include "tfplug/base/internal/loaded_libraries.h"
 #include "tfplug/base/internal/log.h"
-#include "tfplug/passes/internal/toggle_fields.h"
+#include "tfplug/graph/internal/toggle_fields.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -110,7 +110,7 @@ inline capi::TP_OptimizerConfigs MergeSettings(
     const std::vector<OtherSettings>& others,
     std::vector<std::string>& refused) {
   capi::TP_OptimizerConfigs merged = wanted;
-  for (const ToggleField& toggle : kToggleFields) {
+  for (const auto& toggle : graph_internal::kToggleFields) {
     bool is_effective = toggle.IsEffective(wanted);
     const OtherSettings* reason = nullptr;
     for (const OtherSettings& other : others) {
@@ -161,7 +161,7 @@ inline void WarnOfLaterSettings(const std::string& device_type) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   for (const OtherSettings& other : AskOthers(registered_settings.checked)) {
-    for (const ToggleField& toggle : kToggleFields) {
+    for (const auto& toggle : graph_internal::kToggleFields) {
       if (toggle.IsEffective(other.configs) ==
           toggle.IsEffective(registered_settings.configs)) {
         continue;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_PASSES_INTERNAL_TOGGLE_FIELDS_H_
-#define TFPLUG_PASSES_INTERNAL_TOGGLE_FIELDS_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_TOGGLE_FIELDS_H_
+#define TFPLUG_GRAPH_INTERNAL_TOGGLE_FIELDS_H_
 
 #include "tfplug/abi/tp_optimizer_configs.h"
 #include "tfplug/graph/optimizer_settings.h"
 
 #pragma GCC visibility push(hidden)
 
-namespace tfplug::passes_internal {
+namespace tfplug::graph_internal {
 
 // A toggle of OptimizerSettings and the field of TP_OptimizerConfigs with the
 // same name.
@@ -63,8 +63,8 @@ inline capi::TP_OptimizerConfigs ToConfigs(const OptimizerSettings& settings) {
   return configs;
 }
 
-}  // namespace tfplug::passes_internal
+}  // namespace tfplug::graph_internal
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_PASSES_INTERNAL_TOGGLE_FIELDS_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_TOGGLE_FIELDS_H_

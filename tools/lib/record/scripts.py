@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/record runs in stock TensorFlow with the probe: a function for each
+recording, and its settings. "fetch" is a point at which everything before it is done."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import load_library
+
+A = "/device:ALPHA:0"
+
+
+def start():
+    """The plug-in is loaded and its device created by the first op."""
+    tf.config.list_physical_devices()
+    with tf.device(A):
+        tf.constant([1.0])
+
+
+def copies():
+    """Copies in both directions, of nothing, a scalar and 1000 numbers."""
+    with tf.device(A):
+        for count in (0, 1, 1000):
+            tf.identity(tf.constant(np.ones(count, np.float32))).numpy()
+
+
+def matmul():
+    """One op, eagerly."""
+    with tf.device(A):
+        x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        y = tf.constant([[1.0, 0.0], [0.0, 1.0]])
+        z = tf.matmul(x, y)
+    assert (z.numpy() == [[1, 2], [3, 4]]).all()
+
+
+def variable():
+    """A variable that is created, read, assigned and read."""
+    with tf.device(A):
+        v = tf.Variable([1.0, 2.0])
+        v.numpy()
+        v.assign([3.0, 4.0])
+        assert (v.numpy() == [3, 4]).all()
+
+
+def two_devices():
+    """A tensor moves from one device to the other."""
+    with tf.device(A):
+        x = tf.constant([1.0, 2.0])
+    with tf.device("/device:ALPHA:1"):
+        y = tf.identity(x)
+    assert (y.numpy() == [1, 2]).all()
+
+
+def two_plugins():
+    """A tensor moves from one plug-in's device to the other's."""
+    with tf.device(A):
+        x = tf.constant([1.0, 2.0])
+    with tf.device("/device:BETA:0"):
+        y = tf.identity(x)
+    assert (y.numpy() == [1, 2]).all()
+
+
+def function():
+    """A function with a graph pass."""
+    @tf.function
+    def step(x, y):
+        z = tf.matmul(x, y)
+        return tf.nn.relu(z + x)
+    with tf.device(A):
+        x = tf.constant([[1.0, -2.0], [3.0, 4.0]])
+        step(x, x).numpy()
+        step(x, x).numpy()
+
+
+def out_of_memory():
+    """More memory than there is; afterwards the device still works."""
+    with tf.device(A):
+        tf.constant([1.0])
+        try:
+            tf.constant(np.ones(1 << 23, np.float32))
+        except (tf.errors.ResourceExhaustedError, tf.errors.InternalError) as error:
+            print(type(error).__name__)
+        tf.constant([2.0]).numpy()
+
+
+def growth():
+    """Memory that grows on demand."""
+    for device in tf.config.list_physical_devices("ALPHA"):
+        tf.config.experimental.set_memory_growth(device, True)
+    with tf.device(A):
+        kept = [tf.constant(np.ones(n, np.float32))
+                for n in (1, 100, 1000, 300000, 600000, 1000000)]
+        del kept[3]
+        kept.append(tf.constant(np.ones(200000, np.float32)))
+
+
+def kernel_fails():
+    """A kernel's own status."""
+    with tf.device(A):
+        x = tf.constant([[1.0]])
+        try:
+            tf.matmul(x, x)
+        except tf.errors.InternalError as error:
+            assert "must fail" in str(error)
+        tf.nn.relu(x).numpy()
+
+
+def copy_fails():
+    """memcpy_dtoh returns an error once."""
+    with tf.device(A):
+        x = tf.constant([1.0])
+        try:
+            x.numpy()
+        except tf.errors.InternalError as error:
+            assert "told to fail" in str(error)
+        x.numpy()
+
+
+def profile():
+    """The profiler around one op."""
+    with tf.device(A):
+        x = tf.constant([[1.0]])
+        with tempfile.TemporaryDirectory() as folder:
+            tf.profiler.experimental.start(folder)
+            tf.matmul(x, x).numpy()
+            tf.profiler.experimental.stop()
+
+
+def folding():
+    """A function with a sum of constants, which TensorFlow folds unless the plug-in's
+    settings turn that off."""
+    @tf.function
+    def step(x):
+        return x + tf.nn.relu(tf.constant([1.0]) + tf.constant([2.0]))
+    with tf.device(A):
+        step(tf.constant([1.0])).numpy()
+
+
+def two_settings():
+    """A function on the devices of two plug-ins, whose settings may differ."""
+    @tf.function
+    def step(x):
+        with tf.device(A):
+            y = x + tf.nn.relu(tf.constant([1.0]) + tf.constant([2.0]))
+        with tf.device("/device:BETA:0"):
+            return y + tf.nn.relu(tf.constant([1.0]) + tf.constant([2.0]))
+    step(tf.constant([1.0])).numpy()
+
+
+# The lines of a recording whose other lines depend on the speed of threads.
+PASSES = "optimize|exit status"
+
+# The function, the plug-ins, $TFPLUG_PROBE (or that of one type), and a pattern of the
+# lines to keep.
+SCRIPTS = {
+    "start": (start, "ALPHA", ""),
+    "memory_1g": (start, "ALPHA", "memory=1073741824"),
+    "memory_8g": (start, "ALPHA", "memory=8589934592"),
+    "copies": (copies, "ALPHA", ""),
+    "own_allocator": (copies, "ALPHA", "bfc=0"),
+    "matmul": (matmul, "ALPHA", ""),
+    "variable": (variable, "ALPHA", ""),
+    "two_devices": (two_devices, "ALPHA", "devices=2"),
+    "two_plugins": (two_plugins, "ALPHA BETA", ""),
+    "function": (function, "ALPHA", ""),
+    "pass_fails": (function, "ALPHA", "fail=optimize_func:all"),
+    "folding": (folding, "ALPHA", ""),
+    "no_folding": (folding, "ALPHA", "_ALPHA:=off=constant_folding"),
+    "equal_settings": (two_settings, "ALPHA BETA", "_ALPHA:=off=constant_folding "
+                       "_BETA:=off=constant_folding", PASSES),
+    "different_settings": (two_settings, "ALPHA BETA", "_ALPHA:=off=constant_folding",
+                           PASSES),
+    "loaded_twice": (start, "ALPHA ALPHA", ""),
+    "same_type": (start, "ALPHA BETA", "_BETA:=type=ALPHA"),
+    "out_of_memory": (out_of_memory, "ALPHA", ""),
+    "growth": (growth, "ALPHA", ""),
+    "kernel_fails": (kernel_fails, "ALPHA", "fail=compute_func:1"),
+    "copy_fails": (copy_fails, "ALPHA", "fail=memcpy_dtoh:1"),
+    "stream_fails": (matmul, "ALPHA", "fail=create_stream:2"),
+    "device_fails": (matmul, "ALPHA", "fail=create_device:1"),
+    "usage_fails": (matmul, "ALPHA", "fail=device_memory_usage:1"),
+    "event_fails": (matmul, "ALPHA", "fail=record_event:1"),
+    "profile": (profile, "ALPHA", ""),
+}
+
+
+def run(name, plugins, log):
+    """Runs a script in a process of its own, which has no TensorFlow device yet, and
+    returns its exit status."""
+    function, types, settings = SCRIPTS[name][:3]
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    signal.alarm(60)
+    try:
+        os.environ["TFPLUG_PROBE_LOG"] = log
+        for setting in settings.split():
+            variable, _, value = setting.rpartition(":=")
+            os.environ["TFPLUG_PROBE" + variable] = value
+        for each in types.split():
+            load_library.load_pluggable_device_library(plugins[each])
+        function()
+        time.sleep(0.3)  # the last event is polled
+        status = 0
+    except Exception as error:  # pylint: disable=broad-except
+        print(f"{name}: {type(error).__name__}: {error}", flush=True)
+    finally:
+        os._exit(status)  # nothing is destroyed: releases differ in what they destroy
+
+
+def main():
+    plugins = dict(each.split("=") for each in sys.argv[2].split(","))
+    for name in sys.argv[3:] or SCRIPTS:
+        for repetition in range(3):
+            log = f"{sys.argv[1]}/{name}.{repetition}"
+            status = run(name, plugins, log)
+            with open(log, "a", encoding="utf-8") as file:
+                file.write(f"main - exit status {status}\n")
+
+
+if __name__ == "__main__":
+    main()
