@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles and runs TensorFlow's side of the checks of tfplug check. The source is in
+"""Compiles and runs TensorFlow's side of tfplug check and tfplug run. The source is in
 check_host/; nothing of it is built before a user needs it."""
 
 import functools
@@ -24,7 +24,7 @@ except ImportError:  # Run from the source tree.
 _HERE = pathlib.Path(__file__).resolve().parent
 _SOURCE = next(path for path in (_HERE / "check_host", _HERE / "../check_host")
                if path.is_dir())
-_INCLUDE = next(path for path in (_HERE / "include", _HERE / "../../include")
+INCLUDE = next(path for path in (_HERE / "include", _HERE / "../../include")
                 if path.is_dir())
 _FLAGS = ("-std=c++17", "-O0", "-w", "-fvisibility=hidden", "-pthread",
           "-DTFPLUG_TESTING_EXPORT_C_API")
@@ -37,7 +37,7 @@ class Error(Exception):
 
 def _recipe(compiler, prefix):
     digest = hashlib.sha256()
-    for path in sorted([*_SOURCE.glob("*"), *(_INCLUDE / "tfplug").rglob("*.h")]):
+    for path in sorted([*_SOURCE.glob("*"), *(INCLUDE / "tfplug").rglob("*.h")]):
         digest.update(path.read_bytes())
     return f"{shlex.join([*compiler, *_FLAGS])} {prefix.name} {digest.hexdigest()}"
 
@@ -71,8 +71,10 @@ def _keep(name, recipe, build):
 
 
 @functools.lru_cache
-def build(say):
-    """Returns the program's path. say(text) reports what takes time."""
+def build(say, name="check"):
+    """Returns the path of the program for tfplug check or tfplug run. say(text) reports
+    what takes time."""
+    source = _SOURCE / {"check": "main.cc", "run": "run.cc"}[name]
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     try:
         prefix = abseil.build()
@@ -80,14 +82,15 @@ def build(say):
         raise Error(str(error)) from error
 
     def compile_program(directory):
-        say("compiling TensorFlow's side of the checks, once")
+        say(f"compiling TensorFlow's side of tfplug {name}, once")
         built = directory / "main.o"
-        _compile([*compiler, *_FLAGS, f"-I{_INCLUDE}", f"-I{prefix}/include", "-c",
-                  _SOURCE / "main.cc", "-o", built])
+        _compile([*compiler, *_FLAGS, f"-I{INCLUDE}", f"-I{prefix}/include", "-c",
+                  source, "-o", built])
         _compile([*compiler, "-rdynamic", "-pthread", built, f"-L{prefix}/lib", "-labsl",
-                  "-ldl", "-o", directory / "check_host"])
+                  "-ldl", "-o", directory / f"{name}_host"])
         built.unlink()
-    return _keep("check-host", _recipe(compiler, prefix), compile_program) / "check_host"
+    kept = _keep(f"{name}-host", _recipe(compiler, prefix), compile_program)
+    return kept / f"{name}_host"
 
 
 def _empty_libraries(names):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import tfplug
-from tfplug import abseil, check, doctor, new, sbom, wheel_file
+from tfplug import abseil, check, doctor, new, run_graph, sbom, wheel_file
 
 _ROOT = pathlib.Path(tfplug.__file__).resolve().parent
 # The tools in tools/, which parse their own arguments.
@@ -69,6 +69,7 @@ def _parser():
     new.add_parser(commands)
     doctor.add_parser(commands)
     check.add_parser(commands)
+    run_graph.add_parser(commands)
     sbom.add_parser(commands)
     wheel_file.add_parser(commands)
 
