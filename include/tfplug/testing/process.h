@@ -2,8 +2,6 @@
 #ifndef TFPLUG_TESTING_PROCESS_H_
 #define TFPLUG_TESTING_PROCESS_H_
 
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -17,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "tfplug/base/internal/os.h"
 #include "tfplug/testing/graph_host.h"
 #include "tfplug/testing/host.h"
 #include "tfplug/testing/host_device.h"
@@ -110,11 +109,12 @@ inline absl::Status Process::Load(const std::string& path) {
   }
   const std::string real = resolved;
   std::free(resolved);
-  void* const library = dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return absl::NotFoundError(dlerror());
+  const auto library =
+      internal::OpenLibrary(real.c_str(), /*own_symbols_first=*/false);
+  if (library == nullptr) return absl::NotFoundError(internal::LoaderError());
   const auto find = [&](auto& to, const char* name) {
     to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(
-        dlsym(library, name));
+        internal::FindIn(library, name));
   };
   EntryPoints found;
   find(found.init_plugin, "SE_InitPlugin");
