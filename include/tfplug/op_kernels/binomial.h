@@ -136,15 +136,19 @@ class BinomialKernel final : public ReadThenHostKernel {
     const std::vector<int64_t> seed = IntegersOf(in[1]);
     const PhiloxState state = ScrambleSeed(seed[0], seed[1]);
     const HostArray& y = outputs.Add(output_, shape);
+    std::vector<double> samples(static_cast<size_t>(shape.num_elements()));
     ir::VisitStored(in[2].type, [&](auto from) {
-      ir::VisitStored(output_, [&](auto to) {
-        using T = typename decltype(from)::type;
-        if constexpr (std::is_floating_point_v<ir::Computed<T>>) {
-          Fill(in[2].as<T>(), in[3].as<T>(), in[2].shape, in[3].shape, batch,
-               state, y.as<typename decltype(to)::type>(),
-               shape.num_elements());
-        }
-      });
+      using T = typename decltype(from)::type;
+      if constexpr (std::is_floating_point_v<ir::Computed<T>>) {
+        Fill(in[2].as<T>(), in[3].as<T>(), in[2].shape, in[3].shape, batch,
+             state, samples);
+      }
+    });
+    ir::VisitStored(output_, [&](auto to) {
+      using R = typename decltype(to)::type;
+      for (size_t i = 0; i < samples.size(); ++i) {
+        y.as<R>()[i] = ir::Convert<R>(samples[i]);
+      }
     });
     return absl::OkStatus();
   }
@@ -177,21 +181,23 @@ class BinomialKernel final : public ReadThenHostKernel {
 
   // Each element of the batch has its samples one after the other in the
   // generator's sequence.
-  template <class T, class R>
+  template <class T>
   static void Fill(const T* counts, const T* probabilities,
                    const Shape& count_shape, const Shape& probability_shape,
-                   const Shape& batch, const PhiloxState& state, R* y,
-                   int64_t size) {
+                   const Shape& batch, const PhiloxState& state,
+                   std::vector<double>& y) {
     using C = ir::Computed<T>;
     const int64_t batches = batch.num_elements();
-    const int64_t samples = batches == 0 ? 0 : size / batches;
+    const int64_t samples =
+        batches == 0 ? 0 : static_cast<int64_t>(y.size()) / batches;
     for (int64_t b = 0; b < batches; ++b) {
       const auto count = static_cast<C>(counts[IndexIn(count_shape, batch, b)]);
       const auto p =
           static_cast<C>(probabilities[IndexIn(probability_shape, batch, b)]);
       for (int64_t s = 0; s < samples; ++s) {
         const auto index = static_cast<uint64_t>(b * samples + s);
-        y[s * batches + b] = ir::Convert<R>(Sample<T>(count, p, state, index));
+        y[static_cast<size_t>(s * batches + b)] =
+            Sample<T>(count, p, state, index);
       }
     }
   }

@@ -183,7 +183,13 @@ class RangeKernel final : public BackendKernel {
     absl::Status status;
     ir::VisitStored(type_, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (!std::is_same_v<T, bool>) status = RunIn<T>(run);
+      if constexpr (std::is_same_v<T, bool>) {
+      } else if constexpr (std::is_integral_v<T> &&
+                           !std::is_same_v<T, uint64_t>) {
+        status = RunIn<int64_t>(run, &ReadAs<T, int64_t>);
+      } else {
+        status = RunIn<T>(run, &ReadAs<T, ir::Computed<T>>);
+      }
     });
     return status;
   }
@@ -227,12 +233,16 @@ class RangeKernel final : public BackendKernel {
         ": " + ends());
   }
 
+  template <class T, class C>
+  static C ReadAs(const void* value) {
+    return static_cast<C>(*static_cast<const T*>(value));
+  }
   template <class T, class C = ir::Computed<T>>
-  absl::Status RunIn(OpRun& run) const {
+  absl::Status RunIn(OpRun& run, C (*read)(const void*)) const {
     C values[3];
     for (int i = 0; i < 3; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Tensor x, run.GetInput(i));
-      values[i] = static_cast<C>(*static_cast<const T*>(x.data()));
+      values[i] = read(x.data());
     }
     TFPLUG_ASSIGN_OR_RETURN(const int64_t size,
                             SizeOf<T>(values[0], values[1], values[2]));

@@ -29,21 +29,24 @@ class Float8CastKernel final : public HostTaskKernel {
   }
   absl::Status Compute(absl::Span<const HostArray> inputs,
                        absl::Span<const HostArray> outputs) const override {
-    Visit(inputs[0].type, [&](auto from_tag) {
-      Visit(outputs[0].type, [&](auto to_tag) {
-        using From = typename decltype(from_tag)::type;
-        using To = typename decltype(to_tag)::type;
-        const From* const from = inputs[0].as<From>();
-        To* const to = outputs[0].as<To>();
-        const int64_t n = inputs[0].shape.num_elements();
-        for (int64_t i = 0; i < n; ++i) {
-          if constexpr (kIsFloat8<To>) {
-            to[i] = To(ir::Convert<float>(ValueOf(from[i])));
-          } else {
-            to[i] = ir::Convert<To>(ValueOf(from[i]));
-          }
+    // A float holds each value of the smaller type exactly.
+    std::vector<float> values(
+        static_cast<size_t>(inputs[0].shape.num_elements()));
+    Visit(inputs[0].type, [&](auto tag) {
+      using From = typename decltype(tag)::type;
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = ir::Convert<float>(ValueOf(inputs[0].as<From>()[i]));
+      }
+    });
+    Visit(outputs[0].type, [&](auto tag) {
+      using To = typename decltype(tag)::type;
+      for (size_t i = 0; i < values.size(); ++i) {
+        if constexpr (kIsFloat8<To>) {
+          outputs[0].as<To>()[i] = To(values[i]);
+        } else {
+          outputs[0].as<To>()[i] = ir::Convert<To>(values[i]);
         }
-      });
+      }
     });
     return absl::OkStatus();
   }

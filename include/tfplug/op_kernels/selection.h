@@ -40,24 +40,25 @@ class UniqueKernel final : public ReadThenHostKernel {
     }
     const int64_t n = x.shape.dim(0);
     std::vector<int64_t> firsts, counts, places(static_cast<size_t>(n));
+    // The bits of equal values are equal: a map for each type would be compiled
+    // for long.
+    std::map<uint64_t, int64_t> known;
     ir::VisitStored(x.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const auto key = [&](int64_t i) {
-        const T value = x.as<T>()[i];
-        if constexpr (std::is_integral_v<T>) {
-          return value;
-        } else {
-          return static_cast<double>(value);
-        }
-      };
-      std::map<decltype(key(0)), int64_t> known;
       for (int64_t i = 0; i < n; ++i) {
-        const auto value = key(i);
+        const T value = x.as<T>()[i];
+        uint64_t bits = 0;
+        bool is_number = true;  // NaN differs from everything.
+        if constexpr (std::is_integral_v<T>) {
+          bits = static_cast<uint64_t>(value);
+        } else {
+          const double wide = static_cast<double>(value) + 0.0;  // Not -0.
+          std::memcpy(&bits, &wide, sizeof(bits));
+          is_number = wide == wide;
+        }
         const auto next = static_cast<int64_t>(firsts.size());
-        // NaN differs from everything.
-        const bool is_number = value == value;
         const int64_t place =
-            is_number ? known.emplace(value, next).first->second : next;
+            is_number ? known.emplace(bits, next).first->second : next;
         if (place == next) {
           firsts.push_back(i);
           counts.push_back(0);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -98,9 +99,17 @@ class SparseAddKernel final : public ReadThenHostKernel {
           "The magnitude threshold must be a scalar: got shape " +
           in[6].shape.ToString());
     }
+    // The type of the threshold is an attribute of its own.
+    long double least = 0;
+    VisitNumber(in[6].type, [&](auto tag) {
+      using R = typename decltype(tag)::type;
+      if constexpr (std::is_arithmetic_v<SumOf<R>>) {
+        least = static_cast<long double>(static_cast<SumOf<R>>(*in[6].as<R>()));
+      }
+    });
     SparseBuilder builder(in[1].type);
     VisitNumber(in[1].type, [&](auto tag) {
-      Add<typename decltype(tag)::type>(a, b, in[6], builder);
+      Add<typename decltype(tag)::type>(a, b, least, builder);
     });
     builder.AddIndices(outputs, a.rank());
     builder.AddValues(outputs);
@@ -110,8 +119,8 @@ class SparseAddKernel final : public ReadThenHostKernel {
 
  private:
   template <class T>
-  static void Add(const SparseView& a, const SparseView& b,
-                  const HostArray& threshold, SparseBuilder& builder) {
+  static void Add(const SparseView& a, const SparseView& b, long double least,
+                  SparseBuilder& builder) {
     const auto rank = static_cast<size_t>(a.rank());
     const auto add = [&](const SparseView& from, int64_t i) {
       builder.Add({from.row(i), rank}, *from.values, i);
@@ -127,7 +136,7 @@ class SparseAddKernel final : public ReadThenHostKernel {
         using S = SumOf<T>;
         T sum = T(AddNumbers(static_cast<S>(a.values->template as<T>()[i]),
                              static_cast<S>(b.values->template as<T>()[j])));
-        if (Reaches(sum, threshold)) {
+        if (Reaches(sum, least)) {
           builder.Add({a.row(i), rank}, {a.values->type, Shape{1}, &sum}, 0);
         }
         ++i;
@@ -138,17 +147,8 @@ class SparseAddKernel final : public ReadThenHostKernel {
     while (j < b.size()) add(b, j++);
   }
 
-  // The type of the threshold is an attribute of its own.
   template <class T>
-  static bool Reaches(T sum, const HostArray& threshold) {
-    long double least = 0;
-    VisitNumber(threshold.type, [&](auto tag) {
-      using R = typename decltype(tag)::type;
-      if constexpr (std::is_arithmetic_v<SumOf<R>>) {
-        least =
-            static_cast<long double>(static_cast<SumOf<R>>(*threshold.as<R>()));
-      }
-    });
+  static bool Reaches(T sum, long double least) {
     if constexpr (std::is_arithmetic_v<SumOf<T>>) {
       return least <=
              std::fabs(static_cast<long double>(static_cast<SumOf<T>>(sum)));
@@ -305,24 +305,26 @@ class SparseReduceKernel final : public ReadThenHostKernel {
         }
       }
     }
+    const std::vector<int64_t> order =
+        RowOrder(rows.data(), x.size(), static_cast<int64_t>(shape.size()));
     absl::Status status;
     VisitNumber(in[1].type, [&](auto tag) {
-      status = Reduce<typename decltype(tag)::type>(in[1], x.size(), shape,
-                                                    rows, outputs);
+      status = Reduce<typename decltype(tag)::type>(in[1], shape, rows, order,
+                                                    outputs);
     });
     return status;
   }
 
  private:
   template <class T>
-  absl::Status Reduce(const HostArray& values, int64_t n,
+  absl::Status Reduce(const HostArray& values,
                       const std::vector<int64_t>& shape,
                       const std::vector<int64_t>& rows,
+                      const std::vector<int64_t>& order,
                       HostOutputs& outputs) const {
     const auto rank = static_cast<int64_t>(shape.size());
     std::vector<int64_t> firsts;  // an element of each group
     std::vector<T> results;
-    const std::vector<int64_t> order = RowOrder(rows.data(), n, rank);
     const auto row = [&](int64_t i) { return rows.data() + i * rank; };
     for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
       SumOf<T> total = static_cast<SumOf<T>>(values.as<T>()[order[begin]]);
@@ -336,8 +338,20 @@ class SparseReduceKernel final : public ReadThenHostKernel {
       firsts.push_back(order[begin]);
       results.push_back(T(total));
     }
+    return Write({values.type, Shape{}, results.data()}, firsts, shape, rows,
+                 outputs);
+  }
+  // Outputs the results, of which each belongs to the row of an element.
+  absl::Status Write(const HostArray& results,
+                     const std::vector<int64_t>& firsts,
+                     const std::vector<int64_t>& shape,
+                     const std::vector<int64_t>& rows,
+                     HostOutputs& outputs) const {
+    const auto rank = static_cast<int64_t>(shape.size());
+    const auto row = [&](int64_t i) { return rows.data() + i * rank; };
     if (!is_sparse_) {
-      const HostArray& y = outputs.Add(values.type, Shape(shape));
+      const HostArray& y = outputs.Add(results.type, Shape(shape));
+      const size_t bytes = DataTypeSize(results.type);
       for (size_t g = 0; g < firsts.size(); ++g) {
         uint64_t at = 0;  // wraps
         for (int64_t d = 0; d < rank; ++d) {
@@ -351,14 +365,15 @@ class SparseReduceKernel final : public ReadThenHostKernel {
                                      std::to_string(y.shape.num_elements()) +
                                      ")");
         }
-        y.as<T>()[at] = results[g];
+        std::memcpy(y.as<char>() + at * bytes, results.as<char>() + g * bytes,
+                    bytes);
       }
       return absl::OkStatus();
     }
-    SparseBuilder builder(values.type);
-    const HostArray all{values.type, Shape{}, results.data()};
+    SparseBuilder builder(results.type);
     for (size_t g = 0; g < firsts.size(); ++g) {
-      builder.Add({row(firsts[g]), shape.size()}, all, static_cast<int64_t>(g));
+      builder.Add({row(firsts[g]), shape.size()}, results,
+                  static_cast<int64_t>(g));
     }
     builder.AddIndices(outputs, rank);
     builder.AddValues(outputs);

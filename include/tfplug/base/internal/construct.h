@@ -50,9 +50,9 @@ template <class T>
 using Owned = std::unique_ptr<T, Deleter<T>>;
 
 // Constructs a T from `arguments` if T has a constructor that takes them,
-// otherwise with its default constructor.
+// otherwise with its default constructor. Deleter<T> destroys it.
 template <class T, class... Arguments>
-Owned<T> Construct(Arguments&&... arguments) {
+T* ConstructObject(Arguments&&... arguments) {
   static_assert(!std::is_abstract_v<T>,
                 "tfplug: this class does not override every required hook; "
                 "the compiler lists the missing ones (\"pure virtual\") below");
@@ -74,7 +74,11 @@ Owned<T> Construct(Arguments&&... arguments) {
     object = ::new (memory.block) T();
   }
   memory.block = nullptr;
-  return Owned<T>(object);
+  return object;
+}
+template <class T, class... Arguments>
+Owned<T> Construct(Arguments&&... arguments) {
+  return Owned<T>(ConstructObject<T>(static_cast<Arguments&&>(arguments)...));
 }
 
 // Constructs a T and calls its Init hook. Returns Init's error, if any.
@@ -101,7 +105,7 @@ absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
       Owned<T>{object};
     }
   } undo{to};
-  undo.object = Construct<T>(static_cast<Arguments&&>(arguments)...).release();
+  undo.object = ConstructObject<T>(static_cast<Arguments&&>(arguments)...);
   absl::Status status = undo.object->T::Init();
   if (ABSL_PREDICT_TRUE(status.ok())) {
     *to = reinterpret_cast<Handle>(undo.object);

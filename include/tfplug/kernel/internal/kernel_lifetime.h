@@ -95,7 +95,7 @@ struct KernelLifetime {
 
  private:
   static void* Construct(KernelConstruction& construction) {
-    return internal::Construct<KernelT>(construction).release();
+    return internal::ConstructObject<KernelT>(construction);
   }
   static absl::Status Init(void* kernel, KernelConstruction& construction,
                            RunCache*& cache) {

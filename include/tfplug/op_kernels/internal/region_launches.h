@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -132,41 +131,61 @@ typename Kept<A>::Type Keep(const std::remove_reference_t<A>& argument) {
   }
 }
 
+// A list of values. A std::tuple would do, but is compiled for several times as
+// long.
+template <size_t, class T>
+struct PackValue {
+  T value;
+};
+template <class Indices, class... T>
+struct PackOf;
+template <size_t... i, class... T>
+struct PackOf<std::index_sequence<i...>, T...> : PackValue<i, T>... {
+  // Calls call(value...), of which each may be changed.
+  template <class Call>
+  decltype(auto) Apply(const Call& call) {
+    return call(PackValue<i, T>::value...);
+  }
+  // Returns a list of other types with the same values.
+  template <class... U>
+  auto As() const {
+    return PackOf<std::index_sequence<i...>, U...>{{PackValue<i, T>::value}...};
+  }
+};
+template <class... T>
+using Pack = PackOf<std::index_sequence_for<T...>, T...>;
+
 // A launch of the primitive at `member` of the table. kLauncher: it takes the
 // launcher before its other arguments.
 template <auto member, bool kLauncher, class... A>
 class LaunchOf final : public RecordedLaunch {
  public:
-  explicit LaunchOf(std::tuple<typename Kept<A>::Type...> arguments)
-      : arguments_(std::move(arguments)) {}
+  explicit LaunchOf(const std::remove_reference_t<A>&... arguments)
+      : arguments_{{Keep<A>(arguments)}...} {}
 
-  std::tuple<typename Kept<A>::Type...>& arguments() { return arguments_; }
+  Pack<typename Kept<A>::Type...>& arguments() { return arguments_; }
 
   absl::Status Run(const Target& target,
                    const std::vector<char*>& buffers) const override {
-    std::tuple<During<A>...> during(arguments_);
-    return std::apply(
-        [&](auto&... argument) {
-          const Place* place = places.data();
-          (ForEachOperand(argument,
-                          [&](Operand& operand) {
-                            operand.data = (place++)->At(buffers);
-                          }),
-           ...);
-          if constexpr (kLauncher) {
-            return (target.table->*member)(target.backend, target.stream,
-                                           *target.launcher,
-                                           Kept<A>::Argument(argument)...);
-          } else {
-            return (target.table->*member)(target.backend, target.stream,
-                                           Kept<A>::Argument(argument)...);
-          }
-        },
-        during);
+    return arguments_.template As<During<A>...>().Apply([&](auto&... argument) {
+      const Place* place = places.data();
+      (ForEachOperand(
+           argument,
+           [&](Operand& operand) { operand.data = (place++)->At(buffers); }),
+       ...);
+      if constexpr (kLauncher) {
+        return (target.table->*member)(target.backend, target.stream,
+                                       *target.launcher,
+                                       Kept<A>::Argument(argument)...);
+      } else {
+        return (target.table->*member)(target.backend, target.stream,
+                                       Kept<A>::Argument(argument)...);
+      }
+    });
   }
 
  private:
-  std::tuple<typename Kept<A>::Type...> arguments_;
+  Pack<typename Kept<A>::Type...> arguments_;
 };
 
 // A launch of MapFlat, whose operands are addresses.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -271,19 +270,14 @@ class RegionRecorder final : public LaunchObserver {
   }
   template <auto member, bool kLauncher, class... A>
   absl::Status AddCall(A... arguments) {
-    using Launch = LaunchOf<member, kLauncher, A...>;
-    auto launch =
-        std::make_unique<Launch>(std::make_tuple(Keep<A>(arguments)...));
-    std::apply(
-        [&](auto&... kept) {
-          (ForEachOperand(kept,
-                          [&](Operand& operand) {
-                            launch->places.push_back(PlaceOf(operand));
-                          }),
-           ...);
-        },
-        launch->arguments());
-    return Add(std::move(launch), [&](const Target& target) {
+    auto* const launch = new LaunchOf<member, kLauncher, A...>(arguments...);
+    std::unique_ptr<RecordedLaunch> owned(launch);
+    const auto add_place = [&](Operand& operand) {
+      launch->places.push_back(PlaceOf(operand));
+    };
+    launch->arguments().Apply(
+        [&](auto&... kept) { (ForEachOperand(kept, add_place), ...); });
+    return Add(std::move(owned), [&](const Target& target) {
       if constexpr (kLauncher) {
         return (target.table->*member)(target.backend, target.stream,
                                        *target.launcher, arguments...);
