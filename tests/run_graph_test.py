@@ -26,7 +26,12 @@ node { name: "axes" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
     tensor_shape { dim { size: 1 } } int_val: 1 } } } }
 node { name: "y" op: "MatMul" input: "x" input: "w"
   attr { key: "T" value { type: DT_FLOAT } } }
-node { name: "z" op: "Relu" input: "y" input: "^axes"
+node { name: "b" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT
+    tensor_shape { dim { size: 2 } } float_val: [0, 0] } } } }
+node { name: "biased" op: "BiasAdd" input: "y" input: "b"
+  attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "z" op: "Relu" input: "biased" input: "^axes"
   attr { key: "T" value { type: DT_FLOAT } } }
 node { name: "sum" op: "Sum" input: "z" input: "axes"
   attr { key: "T" value { type: DT_FLOAT } } }
@@ -62,6 +67,9 @@ class RunTest(unittest.TestCase):
         status, out, _ = self.run_graph(feed=["x=[[1,-2],[3,4]]"], optimize="SIM",
                                         save=self.folder)
         self.assertEqual((status, out), (0, "z: float[2,2]: 0 0 15 22\n"))
+        status, out, _ = self.run_graph(feed=["x=[[1,-2],[3,4]]"], optimize="SIM",
+                                        places=True)
+        self.assertIn("the optimizer for SIM changed the graph\n", out)
         status, out, _ = self.run_graph(feed=[f"x={self.folder}/z.npy"], release="2.12")
         self.assertEqual((status, out), (0, "z: float[2,2]: 0 0 81 118\n"))
         status, out, _ = self.run_graph(feed=["y=half:[1,2]"], fetch=["y"])

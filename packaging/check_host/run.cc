@@ -78,10 +78,17 @@ absl::Status DefineOps(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Runs a plug-in's optimizer on the graph.
+// Runs a plug-in's optimizer on the graph, whose nodes are all placed then, as
+// TensorFlow's are.
 absl::StatusOr<std::string> Optimize(testing::Process& process,
                                      const Settings& settings,
-                                     const std::string& graph) {
+                                     const std::string& graph_def) {
+  TFPLUG_ASSIGN_OR_RETURN(Graph graph, Graph::Parse(graph_def));
+  for (const auto& node : graph.nodes()) {
+    if (!node.device().empty() || settings.executor.device.empty()) continue;
+    node.SetDevice("/job:localhost/replica:0/task:0/device:" +
+                   settings.executor.device);
+  }
   testing::TF_GrapplerItem item;
   for (const std::string& name : settings.fetches) {
     item.fetch_nodes.push_back(name.substr(0, name.find(':')));
@@ -90,8 +97,9 @@ absl::StatusOr<std::string> Optimize(testing::Process& process,
   for (const auto& [name, file] : settings.feeds) {
     item.nodes_to_preserve.push_back(name.substr(0, name.find(':')));
   }
-  TFPLUG_ASSIGN_OR_RETURN(auto outcome,
-                          process.Optimize(settings.optimize, graph, item));
+  TFPLUG_ASSIGN_OR_RETURN(
+      auto outcome,
+      process.Optimize(settings.optimize, graph.ToString(), item));
   for (const absl::Status& status : outcome.runs) {
     if (!status.ok() && !absl::IsAborted(status)) return status;
   }

@@ -48,6 +48,14 @@ Process& TheProcess() {
     DefineOp("Sum", {"input: T", "reduction_indices: Tidx"}, {"output: T"},
              {"T: numbertype", "Tidx: {int32, int64} = DT_INT32",
               "keep_dims: bool = false"});
+    DefineOp("Shape", {"input: T"}, {"output: out_type"},
+             {"T: type", "out_type: {int32, int64} = DT_INT32"});
+    DefineOp("Reshape", {"tensor: T", "shape: Tshape"}, {"output: T"},
+             {"T: type", "Tshape: {int32, int64} = DT_INT32"});
+    DefineOp("Squeeze", {"input: T"}, {"output: T"},
+             {"T: type", "squeeze_dims: list(int) >= 0 = []"});
+    DefineOp("ExpandDims", {"input: T", "dim: Tdim"}, {"output: T"},
+             {"T: type", "Tdim: {int32, int64} = DT_INT32"});
     auto* const created = new Process;
     const char* const path = std::getenv("TFPLUG_TEST_PLUGIN");
     REQUIRE(path != nullptr);
@@ -150,6 +158,37 @@ TEST_CASE("errors name the node and the remedy") {
             .find("INVALID_ARGUMENT") == 0);
   CHECK(error("a = Relu(b)\nb = Relu(a)", "b").find("loop") !=
         std::string::npos);
+}
+
+TEST_CASE("ops of shapes need no kernel") {
+  const auto executor = MakeExecutor(MakeGraph(R"(
+      x = Placeholder()
+      wanted: int32[3] = [-1, 1, 2]
+      minus: int32 = -1
+      negative = Neg(x)
+      reshaped = Reshape(negative, wanted)
+      shape = Shape(reshaped) {out_type=int64}
+      squeezed = Squeeze(reshaped) {squeeze_dims=[1]}
+      expanded = ExpandDims(squeezed, minus)
+      none = Squeeze(reshaped) {squeeze_dims=[0]})"));
+  const Executor::Feeds feeds = {{"x", Floats({6}, {1, 2, 3, 4, 5, 6})}};
+  const auto values =
+      executor->Run(feeds, {"reshaped", "shape", "squeezed", "expanded"});
+  REQUIRE_MESSAGE(values.ok(), values.status().ToString());
+  using Dims = std::vector<int64_t>;
+  CHECK((*values)[0].dims == Dims{3, 1, 2});
+  CHECK(testing::ReadTensor<int64_t>(nullptr, (*values)[1])->elements ==
+        Dims{3, 1, 2});
+  CHECK((*values)[2].dims == Dims{3, 2});
+  CHECK((*values)[3].dims == Dims{3, 2, 1});
+  CHECK(Elements((*values)[3]) == std::vector<float>{-1, -2, -3, -4, -5, -6});
+  const absl::Status bad =
+      executor->Run({{"x", Floats({5}, {1, 2, 3, 4, 5})}}, {"reshaped"})
+          .status();
+  CHECK(bad.message() ==
+        "node 'reshaped' (Reshape): a tensor of 5 elements cannot have the "
+        "requested shape");
+  CHECK(absl::IsInvalidArgument(executor->Run(feeds, {"none"}).status()));
 }
 
 TEST_CASE("the passes of a plug-in keep the results of a graph") {

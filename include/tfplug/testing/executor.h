@@ -41,7 +41,7 @@ namespace tfplug::testing {
 //
 // A node is on the device that it names or on the default one, if a plug-in has
 // a kernel for it there. Otherwise it is on the host: there are kernels of
-// plug-ins for CPU, and Const, Identity and the like. TensorFlow's own kernels
+// plug-ins for CPU, and Const, Identity, Reshape and the like. TensorFlow's own kernels
 // are not here.
 class Executor {
  public:
@@ -316,7 +316,7 @@ inline void Executor::Start(Step& step, size_t index) {
   }
   if (!status.ok()) return Finish(step, index, std::move(status), {});
   if (node.kernel == nullptr) {
-    auto outputs = RunBuiltin(node, std::move(inputs));
+    auto outputs = RunWithoutKernel(node, std::move(inputs));
     if (!outputs.ok()) return Finish(step, index, outputs.status(), {});
     return Finish(step, index, absl::OkStatus(), *std::move(outputs));
   }

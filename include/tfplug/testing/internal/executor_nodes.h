@@ -26,6 +26,7 @@
 #include "tfplug/graph/op_signature.h"
 #include "tfplug/runtime/node_ports.h"
 #include "tfplug/testing/fake_kernel.h"
+#include "tfplug/testing/internal/executor_builtins.h"
 #include "tfplug/testing/op_registry.h"
 #include "tfplug/testing/op_spec.h"
 #include "tfplug/testing/process.h"
@@ -44,20 +45,6 @@ struct Source {
   }
 };
 
-// A tensor on a device, or on the host if that is null.
-struct Located {
-  std::optional<TF_Tensor> tensor;
-  HostDevice* device = nullptr;
-};
-
-// Returns the tensor on `to`, or in host memory if that is null.
-inline absl::StatusOr<TF_Tensor> MoveTo(const Located& value, HostDevice* to) {
-  if (value.device == to) return *value.tensor;
-  if (to == nullptr) return value.device->CopyToHost(*value.tensor, false);
-  if (value.device == nullptr) return to->CopyFromHost(*value.tensor);
-  return value.device->CopyTo(*to, *value.tensor, false);
-}
-
 struct PlacedNode {
   std::string name, op;
   std::string place = "host";
@@ -66,6 +53,7 @@ struct PlacedNode {
   std::vector<size_t> controls, successors;
   // Null for Const, Identity and so on.
   std::unique_ptr<FakeKernel> kernel;
+  Node described;
   std::vector<runtime::Port> input_ports, output_ports;
   Located constant;  // of a Const
 
@@ -168,15 +156,6 @@ inline std::pair<std::string, int> ParseDevice(absl::string_view name) {
   return {std::string(name.substr(0, colon)), ordinal};
 }
 
-inline bool IsPassThrough(absl::string_view op) {
-  return op == "Identity" || op == "StopGradient" || op == "PreventGradient" ||
-         op == "Snapshot" || op == "_Retval";
-}
-inline bool IsBuiltin(absl::string_view op) {
-  return IsPassThrough(op) || op == "Const" || op == "Placeholder" ||
-         op == "_Arg" || op == "NoOp";
-}
-
 // Sets the types and memory of a node's inputs and outputs.
 inline absl::Status SetPorts(tfplug::Node node, const OpSignature& op,
                              const capi::TF_KernelBuilder& kernel,
@@ -240,16 +219,19 @@ inline absl::StatusOr<std::unique_ptr<PlacedNode>> PlaceNode(
     return placed;
   }
   const auto op_def = FindOpDef(placed->op);
-  if (absl::IsNotFound(op_def.status()) && IsBuiltin(placed->op)) return placed;
+  const int builtin_inputs = BuiltinInputs(placed->op);
+  const bool is_builtin = builtin_inputs == node.num_inputs();
+  placed->described.op = placed->op;
+  if (absl::IsNotFound(op_def.status()) && is_builtin) return placed;
   if (!op_def.ok()) return op_def.status();
   const OpSignature op = OpSignature::Parse(*op_def);
-  const Node described = ToKernelNode(node, op);
+  placed->described = ToKernelNode(node, op);
   const bool has_device = !type.empty() && type != "CPU";
   for (const std::string& device_type : {type, std::string("CPU")}) {
     const auto* const kernel =
         device_type.empty()
             ? nullptr
-            : KernelRegistry::Get().Find(described, device_type);
+            : KernelRegistry::Get().Find(placed->described, device_type);
     if (kernel == nullptr) continue;
     if (device_type != "CPU") {
       TFPLUG_ASSIGN_OR_RETURN(placed->device,
@@ -258,10 +240,10 @@ inline absl::StatusOr<std::unique_ptr<PlacedNode>> PlaceNode(
     }
     TFPLUG_RETURN_IF_ERROR(SetPorts(node, op, *kernel, *placed));
     TFPLUG_ASSIGN_OR_RETURN(placed->kernel,
-                            FakeKernel::Create(described, device_type));
+                            FakeKernel::Create(placed->described, device_type));
     return placed;
   }
-  if (IsBuiltin(placed->op)) return placed;
+  if (is_builtin) return placed;
   return absl::NotFoundError(absl::StrCat(
       "no plug-in has a kernel for it ",
       has_device ? absl::StrCat("on ", type, " or CPU") : "on CPU",
@@ -272,18 +254,22 @@ inline absl::StatusOr<std::unique_ptr<PlacedNode>> PlaceNode(
 
 // ---- Runs ------------------------------------------------------------------------
 
-inline absl::StatusOr<std::vector<Located>> RunBuiltin(
+// Runs a node without a kernel.
+inline absl::StatusOr<std::vector<Located>> RunWithoutKernel(
     const PlacedNode& node, std::vector<Located> inputs) {
-  if (IsPassThrough(node.op)) {
-    inputs.resize(std::min<size_t>(inputs.size(), 1));
-    return inputs;
-  }
   if (node.op == "NoOp") return std::vector<Located>();
   if (node.constant.tensor.has_value()) {
     return std::vector<Located>{node.constant};
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "node '", node.name, "' (", node.op, ") needs a value: feed it"));
+  if (inputs.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "node '", node.name, "' (", node.op, ") needs a value: feed it"));
+  }
+  auto output = RunBuiltin(node.described, std::move(inputs));
+  if (output.ok()) return std::vector<Located>{*std::move(output)};
+  return absl::Status(output.status().code(),
+                      absl::StrCat("node '", node.name, "' (", node.op,
+                                   "): ", output.status().message()));
 }
 
 // Runs a kernel and calls `done` with its outputs, on this thread or, for an
