@@ -10,11 +10,11 @@
 namespace tfplug::reuse_variable_values_test {
 namespace {
 
-// Float variables on the device.
+// Float variables on the device, in the body of a function by default.
 struct Variables : Fusion {
-  explicit Variables(const std::string& text) {
-    const auto added =
-        testing::AddNodes(graph, "v, w, x = _Arg()\n" + text, kOptions);
+  explicit Variables(const std::string& text, const std::string& op = "_Arg")
+      : inputs("v, w, x = " + op + "()\n") {
+    const auto added = testing::AddNodes(graph, inputs + text, kOptions);
     REQUIRE_MESSAGE(added.ok(), added.status().ToString());
   }
   // Runs the pass, and returns how the result differs from a text.
@@ -24,9 +24,10 @@ struct Variables : Fusion {
     REQUIRE_MESSAGE(status.ok(), status.ToString());
     REQUIRE(graph.Check().ok());
     REQUIRE(graph.TopologicalOrder().ok());
-    return testing::CompareGraph(graph, "v, w, x = _Arg()\n" + text, kOptions);
+    return testing::CompareGraph(graph, inputs + text, kOptions);
   }
 
+  const std::string inputs;
   const testing::GraphTextOptions kOptions = {kDevice, "dtype=float, T=float",
                                               nullptr};
 };
@@ -177,9 +178,35 @@ TEST_CASE("branches, other devices and preserved nodes are left alone") {
   const std::string text = R"(
       r, s = ReadVariableOp(v)
       out = MatMul(r, s))";
-  Variables v(text);
+  // A session may fetch or feed the read.
+  Variables v(text, "Placeholder");
   v.item.nodes_to_preserve = {"s"};
   CHECK(v.Reused(text) == "");
+}
+
+TEST_CASE("reads that the body of a function preserves become NoOps") {
+  Variables v(R"(
+      r, s = ReadVariableOp(v)
+      half, more = 0.5
+      a = Mul(r, half)
+      b = Mul(s, more)
+      new = AddV2(a, b)
+      set = AssignVariableOp(v, new, ^r, ^s)
+      again = ReadVariableOp(v, ^set)
+      c = Neg(again)
+      out = Identity(c, ^again))");
+  v.item.nodes_to_preserve = {"r", "s", "again", "a", "b", "half", "more"};
+  CHECK(v.Reused(R"(
+      r = ReadVariableOp(v)
+      s = NoOp()
+      half, more = 0.5
+      a = Mul(r, half)
+      b = Mul(r, more)
+      new = AddV2(a, b)
+      set = AssignVariableOp(v, new, ^r)
+      again = NoOp(^set)
+      c = Neg(new)
+      out = Identity(c, ^set))") == "");
 }
 
 TEST_CASE("a preserved result still waits for the assignment") {

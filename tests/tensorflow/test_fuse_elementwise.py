@@ -311,6 +311,50 @@ def test_models():
         assert fused_count <= most[name] * count, (name, fused_count, count)
 
 
+def own_loop():
+    """Returns, without and with fusion, the losses of a step that is called as users'
+    own loops call it, the variables, and the numbers of reads and of launches."""
+    import graph_runs
+    import keras
+    import tensorflow as tf
+    random = np.random.default_rng(0)
+    x = random.normal(size=(8, 6)).astype(np.float32)
+    outcome = []
+    for fuse in (False, True):
+        _set_fusion(fuse)
+        with tf.device("/device:SIM:0"):
+            w, b = tf.Variable(x[:6, :4] * 0.1), tf.Variable(x[0, :4])
+            optimizer = keras.optimizers.Adam(0.1)
+            optimizer.build([w, b])
+
+            @tf.function(autograph=False, jit_compile=False)
+            def step(x, w=w, b=b, optimizer=optimizer):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_sum(tf.tanh(tf.matmul(x, w) + b))
+                optimizer.apply(tape.gradient(loss, [w, b]), [w, b])
+                # A read of what was assigned, and one of a variable by itself.
+                return loss, w[0, 0] + tf.reduce_sum(b)
+
+            def run(step=step):
+                return [v.numpy().tolist() for v in step(tf.constant(x))]
+            first, functions = graph_runs.recorded(run)
+            ops = [node.op for node in max(functions, key=len)]
+            outcome.append([[first, run(), run()], w.numpy().tolist(),
+                            ops.count("ReadVariableOp"),
+                            len([op for op in ops if op not in BOOKKEEPING])])
+    return outcome
+
+
+def test_own_loops():
+    result = harness.run(own_loop)
+    assert result.ok, result
+    (*values, reads, launches), (*fused_values, fused_reads, fused) = result.value
+    assert fused_values == values
+    # The rate, the counter, two moments for each variable and the variables.
+    assert fused_reads <= 8 < reads
+    assert fused <= launches / 2
+
+
 # ---- Several plug-ins --------------------------------------------------------
 
 def two_plugins(path):

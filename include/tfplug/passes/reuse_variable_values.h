@@ -38,8 +38,10 @@ namespace tfplug {
 // ordered between them. So are constants and element-wise ops that are equal
 // then, such as the step size that Adam computes for each variable.
 //
-// Nodes in branches and loops, preserved nodes, and handles that the graph
-// computes are left alone. Runs under the same conditions as FuseElementwise.
+// Nodes in branches and loops, nodes that are fed or fetched, and handles that
+// the graph computes are left alone. In the body of a function, TensorFlow
+// preserves each read because its op has a state: those become NoOps of the same
+// name. Runs under the same conditions as FuseElementwise.
 class ReuseVariableValues : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -48,6 +50,7 @@ class ReuseVariableValues : public GraphPass {
     }
     const passes_internal::FusableNodes fusable(graph, context);
     const passes_internal::Conditional conditional(graph);
+    const bool is_function = graph.has_op("_Retval") || graph.has_op("_Arg");
     std::vector<Node> order;
     {
       TFPLUG_ASSIGN_OR_RETURN(const NodeList nodes, graph.TopologicalOrder());
@@ -57,14 +60,17 @@ class ReuseVariableValues : public GraphPass {
     for (const Node node : order) {
       const bool is_read = node.op() == "ReadVariableOp";
       if ((!is_read && node.op() != "Const" && !fusable.Has(node)) ||
-          !context.IsOnDevice(node.device()) || conditional.Contains(node) ||
-          context.IsPreserved(node.name())) {
+          !context.IsOnDevice(node.device()) || conditional.Contains(node)) {
         continue;
       }
+      const bool is_preserved = context.IsPreserved(node.name());
+      // Functions are not fed, and return what their _Retval nodes get.
+      if (is_preserved && !(is_read && is_function)) continue;
       if (is_read && IsAssigned(node)) {
         Uses uses;
         if (uses.Find(node, fusable, conditional)) {
-          TFPLUG_RETURN_IF_ERROR(Forward(graph, node, uses));
+          TFPLUG_RETURN_IF_ERROR(Forward(node, uses));
+          TFPLUG_RETURN_IF_ERROR(Remove(graph, node, is_preserved));
           continue;
         }
       }
@@ -73,7 +79,7 @@ class ReuseVariableValues : public GraphPass {
       const auto [it, is_new] = first.emplace(key, node);
       if (is_new) continue;
       TFPLUG_RETURN_IF_ERROR(graph.ReplaceNode(node, it->second));
-      TFPLUG_RETURN_IF_ERROR(graph.RemoveNode(node));
+      TFPLUG_RETURN_IF_ERROR(Remove(graph, node, is_preserved));
     }
     return absl::OkStatus();
   }
@@ -124,7 +130,17 @@ class ReuseVariableValues : public GraphPass {
            assign.RawAttr("dtype") == read.RawAttr("dtype");
   }
 
-  static absl::Status Forward(Graph& graph, Node read, const Uses& uses) {
+  // Removes a node that nothing uses.
+  static absl::Status Remove(Graph& graph, Node node, bool is_preserved) {
+    if (!is_preserved) return graph.RemoveNode(node);
+    for (const auto& [name, value] : node.GetAttrs()) {
+      node.RemoveAttr(std::string(name));
+    }
+    node.SetOp("NoOp");
+    return node.SetInputs({});
+  }
+
+  static absl::Status Forward(Node read, const Uses& uses) {
     const Node assign = read.control(0);
     const Output value = assign.input(1);
     for (const Node end : uses.ends) {
@@ -137,7 +153,7 @@ class ReuseVariableValues : public GraphPass {
         TFPLUG_RETURN_IF_ERROR(user.SetInput(i, value));
       }
     }
-    return graph.RemoveNode(read);
+    return absl::OkStatus();
   }
 
   // Returns a text that only equal nodes have; "" if it would be long.
