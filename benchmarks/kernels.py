@@ -53,3 +53,38 @@ def launches(folder):
         )
         building.say(rows[-1])
     return TEXT.format(rows="\n".join(rows)), worst <= 1
+
+
+REPEATED = """\
+## Instructions per repeated launch
+
+A region (`TFPLUG_REGIONS=1`) repeats the launches that it has recorded. Callgrind counts
+what one costs on the host before the backend's primitive begins
+(`benchmarks/region.cc`): the copy of its operands, and their addresses in this run. None
+allocates memory or takes a lock.
+
+| Launch | Operands | Instructions |
+|---|--:|--:|
+{rows}
+"""
+
+
+def repeated(folder):
+    """Returns (text, True)."""
+    program = building.build_program(
+        [building.ROOT / "benchmarks/region.cc"], folder / "region")
+    rows = []
+    for line in building.run(program, "--list").splitlines():
+        launch, operands = line.split()
+        report = folder / f"region.{launch}"
+        building.run("valgrind", "--tool=callgrind", "--collect-atstart=no",
+                     "--toggle-collect=*measured*", "--quiet",
+                     f"--callgrind-out-file={report}", program, launch,
+                     callgrind.CALLS)
+        costs = callgrind.self_costs(report)
+        if any("malloc" in function for _, function in costs):
+            raise RuntimeError(f"A repeated {launch} allocates memory.")
+        count = sum(costs.values()) / callgrind.CALLS
+        rows.append(building.row([f"`{launch}`", operands, f"{count:.0f}"]))
+        building.say(rows[-1])
+    return REPEATED.format(rows="\n".join(rows)), True

@@ -179,6 +179,7 @@ def cpu_sim(folder):
 PARTS = {
     "instructions": instructions,
     "kernels": kernels.launches,
+    "regions": kernels.repeated,
     "eager": eager.eager,
     "compile": compile_times,
     "size": size,
@@ -206,7 +207,7 @@ def merge(old, new):
     """Returns the old document with its sections replaced by the `new` ones, in the
     order of PARTS. Sections are identified by their titles."""
     order = [title(text) for text in (
-        INSTRUCTIONS, kernels.TEXT, eager.TEXT, COMPILE, SIZE, CPU_SIM,
+        INSTRUCTIONS, kernels.TEXT, kernels.REPEATED, eager.TEXT, COMPILE, SIZE, CPU_SIM,
         profile_cost.TITLE, model_steps.TEXT, model_steps.KERNELS)]
     merged = sections(old) | {title(text): text for text in new}
     return "\n".join(merged[t] for t in order if t in merged)

@@ -190,6 +190,16 @@ class RegionGraph {
           *constant.GetElements<int32_t>()};
       values[name] = {
           {*testing::MakeDeviceTensor<int32_t>(nullptr, value), true}};
+    } else if (node.op() == "VarHandleOp") {
+      return absl::OkStatus();
+    } else if (node.op() == "ReadVariableOp") {
+      values[name] = {variables.at(std::string(node.input(0).node.name()))};
+    } else if (node.op() == "AssignVariableOp") {
+      const Output value = node.input(1);
+      variables.insert_or_assign(std::string(node.input(0).node.name()),
+                                 values[std::string(value.node.name())]
+                                       [static_cast<size_t>(value.port)]);
+      values[name] = {};
     } else {
       return RunKernel(node);
     }
@@ -203,6 +213,7 @@ class RegionGraph {
   testing::TF_GrapplerItem item;
   std::optional<PassContext> context;  // of the last Compile()
   std::map<std::string, Placed> feeds;
+  std::map<std::string, Placed> variables;  // by VarHandleOp
   std::map<std::string, std::vector<Placed>> values;
   std::vector<std::string> order;  // in which nodes ran
   // Of regions, which keep their records.

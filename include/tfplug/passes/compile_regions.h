@@ -37,7 +37,7 @@ namespace tfplug {
 // if no path leads from it through another node back into it. Constants in host
 // memory, such as axes, become a part of it. Left out are nodes that must be
 // preserved, variables, ops with a state, kernels of the library's author,
-// asynchronous kernels, strings and lists.
+// asynchronous kernels, strings, lists, and ops that a loop's counter reaches.
 //
 // Errors and profiles name the nodes. Runs last for each device type of a
 // plug-in whose backend has RegionOps, if the environment variable
@@ -50,9 +50,10 @@ class CompileRegions : public GraphPass {
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kRegionOp)) return absl::OkStatus();
     passes_internal::RegionNodes nodes(graph, context);
+    std::vector<std::vector<Node>> regions;
+    if (nodes.has_any()) regions = Find(graph, nodes);
     if (AreRegionsLogged()) LogLeftOut(graph, context, nodes);
-    if (!nodes.has_any()) return absl::OkStatus();
-    for (std::vector<Node>& members : Find(graph, nodes)) {
+    for (std::vector<Node>& members : regions) {
       const size_t size = members.size();
       TFPLUG_ASSIGN_OR_RETURN(const Node region,
                               passes_internal::RegionBuilder(
@@ -73,6 +74,7 @@ class CompileRegions : public GraphPass {
     if (!order.ok()) return regions;
     const passes_internal::Regions branches(graph, *order);
     nodes.SetBranches(&branches);
+    nodes.LeaveOutVarying(*order);
     const auto can_join = [&](const Output& from, Node to) {
       return nodes.CanJoin(from, to);
     };

@@ -18,8 +18,8 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/fused_map.h"
-#include "tfplug/passes/internal/control_flow.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
+#include "tfplug/passes/internal/regions.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -35,11 +35,12 @@ namespace tfplug {
 // except for element-wise ops, whose users do.
 //
 // Reads with the same inputs and control inputs are merged: nothing can be
-// ordered between them. So are constants and element-wise ops that are equal
-// then, such as the step size that Adam computes for each variable.
+// ordered between them, and they run in the same branches and iterations. So are
+// constants and element-wise ops that are equal then, such as the step size that
+// Adam computes for each variable.
 //
-// Nodes in branches and loops, nodes that are fed or fetched, and handles that
-// the graph computes are left alone. In the body of a function, TensorFlow
+// Assignments in branches and loops, nodes that are fed or fetched, and handles
+// that the graph computes are left alone. In the body of a function, TensorFlow
 // preserves each read because its op has a state: those become NoOps of the same
 // name. Runs under the same conditions as FuseElementwise.
 class ReuseVariableValues : public GraphPass {
@@ -49,18 +50,16 @@ class ReuseVariableValues : public GraphPass {
       return absl::OkStatus();
     }
     const passes_internal::FusableNodes fusable(graph, context);
-    const passes_internal::Conditional conditional(graph);
     const bool is_function = graph.has_op("_Retval") || graph.has_op("_Arg");
+    TFPLUG_ASSIGN_OR_RETURN(const NodeList nodes, graph.TopologicalOrder());
+    const passes_internal::Regions branches(graph, nodes);
     std::vector<Node> order;
-    {
-      TFPLUG_ASSIGN_OR_RETURN(const NodeList nodes, graph.TopologicalOrder());
-      for (const Node node : nodes) order.push_back(node);
-    }
+    for (const Node node : nodes) order.push_back(node);
     std::unordered_map<std::string, Node> first;
     for (const Node node : order) {
       const bool is_read = node.op() == "ReadVariableOp";
       if ((!is_read && node.op() != "Const" && !fusable.Has(node)) ||
-          !context.IsOnDevice(node.device()) || conditional.Contains(node)) {
+          !context.IsOnDevice(node.device())) {
         continue;
       }
       const bool is_preserved = context.IsPreserved(node.name());
@@ -68,7 +67,7 @@ class ReuseVariableValues : public GraphPass {
       if (is_preserved && !(is_read && is_function)) continue;
       if (is_read && IsAssigned(node)) {
         Uses uses;
-        if (uses.Find(node, fusable, conditional)) {
+        if (uses.Find(node, fusable, branches)) {
           TFPLUG_RETURN_IF_ERROR(Forward(node, uses));
           TFPLUG_RETURN_IF_ERROR(Remove(graph, node, is_preserved));
           continue;
@@ -90,18 +89,26 @@ class ReuseVariableValues : public GraphPass {
     std::set<Node> direct;  // that have it as a data input
     std::set<Node> ends;    // the first ones that must run after the assignment
 
-    // Returns false if there are too many, if some are in branches or loops, or
-    // if the function returns one: inlining drops the control inputs of _Retval.
+    // Returns false if there are too many, if the assignment, the read or some
+    // of them are in branches or loops, or if the function returns one: inlining
+    // drops the control inputs of _Retval.
     bool Find(Node read, const passes_internal::FusableNodes& fusable,
-              const passes_internal::Conditional& conditional) {
+              const passes_internal::Regions& branches) {
       constexpr size_t kMaxNodes = 256;
+      constexpr int kAlways = passes_internal::Regions::kAlways;
+      if (branches.of(read) != kAlways ||
+          branches.of(read.control(0)) != kAlways) {
+        return false;
+      }
       std::set<Node> passed;
       std::vector<Node> pending = {read};
       while (!pending.empty()) {
         const Node node = pending.back();
         pending.pop_back();
         for (const Use& use : node.uses()) {
-          if (conditional.Contains(use.node) || use.node.op() == "_Retval") {
+          if (branches.of(use.node) != kAlways ||
+              passes_internal::Regions::IsControlFlow(use.node) ||
+              use.node.op() == "_Retval") {
             return false;
           }
           if (!use.is_control() && node == read) direct.insert(use.node);

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/ir/expression.h"
@@ -54,7 +56,52 @@ class RecordedLaunch {
   std::vector<Place> places;  // of the operands, in order
 };
 
-using OwnedOperands = absl::InlinedVector<Operand, 4>;
+using OwnedOperands = std::vector<Operand>;
+
+// A copy of operands for one launch, of their first dimensions only.
+class LaunchedOperands {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): for Pack::As.
+  LaunchedOperands(const OwnedOperands& operands) : size_(operands.size()) {
+    char* to = storage_;
+    if (ABSL_PREDICT_FALSE(size_ > kMost)) {
+      more_.reset(new char[size_ * sizeof(Operand)]);
+      to = more_.get();
+    }
+    operands_ = reinterpret_cast<Operand*>(to);
+    for (const Operand& operand : operands) {
+      Copy(operand, to);
+      to += sizeof(Operand);
+    }
+  }
+  LaunchedOperands(const LaunchedOperands&) = delete;
+  LaunchedOperands& operator=(const LaunchedOperands&) = delete;
+  Operand* begin() { return operands_; }
+  Operand* end() { return operands_ + size_; }
+  absl::Span<Operand> span() { return absl::MakeSpan(operands_, size_); }
+
+ private:
+  static constexpr size_t kMost = 16;
+  static_assert(std::is_trivially_copyable_v<Operand>);
+
+  // Most views have few dimensions: copies of the others take most of the time.
+  static void Copy(const Operand& from, char* to) {
+    constexpr size_t kDims = offsetof(Operand, dims);
+    constexpr size_t kStrides = offsetof(Operand, strides);
+    constexpr size_t kFew = 4;
+    if (ABSL_PREDICT_FALSE(static_cast<size_t>(from.rank) > kFew)) {
+      std::memcpy(to, &from, sizeof(Operand));
+      return;
+    }
+    std::memcpy(to, &from, kDims + kFew * sizeof(int64_t));
+    std::memcpy(to + kStrides, from.strides.data(), kFew * sizeof(int64_t));
+  }
+
+  const size_t size_;
+  Operand* operands_;
+  alignas(Operand) char storage_[kMost * sizeof(Operand)];
+  std::unique_ptr<char[]> more_;
+};
 
 // ForEachOperand calls visit(operand) for each operand of an argument.
 template <class T, class Visit>
@@ -65,6 +112,10 @@ void ForEachOperand(Operand& operand, const Visit& visit) {
 }
 template <class Visit>
 void ForEachOperand(OwnedOperands& operands, const Visit& visit) {
+  for (Operand& operand : operands) visit(operand);
+}
+template <class Visit>
+void ForEachOperand(LaunchedOperands& operands, const Visit& visit) {
   for (Operand& operand : operands) visit(operand);
 }
 template <class Visit>
@@ -104,8 +155,8 @@ struct Kept {
 template <class T>
 struct Kept<absl::Span<T>> {
   using Type = OwnedOperands;
-  static absl::Span<T> Argument(OwnedOperands& value) {
-    return absl::MakeSpan(value);
+  static absl::Span<T> Argument(LaunchedOperands& value) {
+    return value.span();
   }
 };
 
@@ -113,14 +164,15 @@ struct Kept<absl::Span<T>> {
 // addresses differ from run to run and a primitive may change them.
 template <class T>
 inline constexpr bool kHasOperands =
-    std::is_same_v<T, Operand> || std::is_same_v<T, OwnedOperands> ||
+    std::is_same_v<T, Operand> ||
     std::is_same_v<T, BatchNormTrainingOperands> ||
     std::is_same_v<T, BatchNormInferenceOperands> ||
     std::is_same_v<T, BatchNormGradientOperands>;
 template <class A>
-using During =
+using During = std::conditional_t<
+    std::is_same_v<typename Kept<A>::Type, OwnedOperands>, LaunchedOperands,
     std::conditional_t<kHasOperands<typename Kept<A>::Type>,
-                       typename Kept<A>::Type, const typename Kept<A>::Type&>;
+                       typename Kept<A>::Type, const typename Kept<A>::Type&>>;
 
 template <class A>
 typename Kept<A>::Type Keep(const std::remove_reference_t<A>& argument) {

@@ -87,6 +87,7 @@ class RegionBuilder {
         const Output& from = input.from;
         if (IsMember(from.node)) continue;
         if (nodes_.IsInlined(from, member, input.index)) {
+          inlined_.emplace(member, input.index);
           // A constant in a branch or loop runs when these run.
           for (Node control : from.node.controls()) AddControl(control);
           continue;
@@ -164,7 +165,7 @@ class RegionBuilder {
       Output& source =
           sources[{from.node, 2 * from.port + (port.on_host ? 1 : 0)}];
       if (source) return source;
-      if (nodes_.IsInlined(from, member, input.index)) {
+      if (inlined_.count({member, input.index}) > 0) {
         TFPLUG_ASSIGN_OR_RETURN(const Node constant, add_other("Const"));
         TFPLUG_RETURN_IF_ERROR(constant.CopyAttr(from.node, "dtype"));
         TFPLUG_RETURN_IF_ERROR(constant.CopyAttr(from.node, "value"));
@@ -207,6 +208,7 @@ class RegionBuilder {
   const std::set<Node> is_member_;
   std::vector<Edge> inputs_, outputs_;
   std::vector<Node> controls_;
+  std::set<std::pair<Node, int>> inlined_;  // inputs that are constants
 };
 
 }  // namespace tfplug::passes_internal

@@ -44,6 +44,25 @@ class RegionNodes {
   }
   void SetBranches(const Regions* branches) { branches_ = branches; }
 
+  // Leaves out nodes of loops that need values in host memory from elsewhere,
+  // such as the loop's counter: a record would hold for one iteration. Takes
+  // the nodes in topological order.
+  void LeaveOutVarying(const NodeList& order) {
+    for (const Node node : order) {
+      if (!Has(node) || !branches_->IsInLoop(node)) continue;
+      for (const Input& input : node.inputs()) {
+        const auto i = static_cast<size_t>(input.index);
+        if (!ports(node).inputs[i].on_host || Has(input.from.node) ||
+            IsInlined(input.from, node, input.index)) {
+          continue;
+        }
+        nodes_[node.id()].why_not =
+            "a value in host memory differs from iteration to iteration";
+        break;
+      }
+    }
+  }
+
   // Returns whether the nodes of an edge can be in one region; the port may be
   // kControl.
   bool CanJoin(const Output& from, Node to) const {

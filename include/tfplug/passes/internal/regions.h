@@ -37,6 +37,13 @@ class Regions {
   int of(Node node) const { return regions_[node.id()]; }
   // The region that every graph has, outside of loops and branches.
   static constexpr int kAlways = 0;
+  // Returns whether the node is in a loop, and may run often in a step.
+  bool IsInLoop(Node node) const { return frames_[node.id()] != 0; }
+  // Returns whether the node begins or ends a branch or a loop.
+  static bool IsControlFlow(Node node) {
+    return Is(node, "Switch") || node.op() == "_SwitchN" || Is(node, "Merge") ||
+           Is(node, "Enter") || Is(node, "Exit") || Is(node, "NextIteration");
+  }
 
  private:
   // Kind, node or loop, port.
