@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
@@ -51,7 +52,9 @@ class CompileRegions : public GraphPass {
     if (!context.HasKernel(kRegionOp)) return absl::OkStatus();
     passes_internal::RegionNodes nodes(graph, context);
     std::vector<std::vector<Node>> regions;
-    if (nodes.has_any()) regions = Find(graph, nodes);
+    if (nodes.has_any()) {
+      TFPLUG_ASSIGN_OR_RETURN(regions, Find(graph, nodes));
+    }
     if (AreRegionsLogged()) LogLeftOut(graph, context, nodes);
     for (std::vector<Node>& members : regions) {
       const size_t size = members.size();
@@ -66,13 +69,17 @@ class CompileRegions : public GraphPass {
 
  private:
   // Returns the members of each region, in topological order.
-  static std::vector<std::vector<Node>> Find(
+  static absl::StatusOr<std::vector<std::vector<Node>>> Find(
       Graph& graph, passes_internal::RegionNodes& nodes) {
     std::vector<std::vector<Node>> regions;
     const auto order = graph.TopologicalOrder();
     // A graph with a cycle is left to TensorFlow.
     if (!order.ok()) return regions;
     const passes_internal::Regions branches(graph, *order);
+    for (const Node node : *order) {
+      if (node.op() != "Const") continue;
+      TFPLUG_RETURN_IF_ERROR(MoveControls(node, nodes, branches));
+    }
     nodes.SetBranches(&branches);
     nodes.LeaveOutVarying(*order);
     const auto can_join = [&](const Output& from, Node to) {
@@ -98,6 +105,38 @@ class CompileRegions : public GraphPass {
     }
     return regions;
   }
+  // Moves the control inputs of a constant to its users: TensorFlow's rewriters
+  // order a constant that they compute after what it depended on, and a path
+  // through it would divide a region. The order of all other nodes is the same.
+  static absl::Status MoveControls(Node constant,
+                                   const passes_internal::RegionNodes& nodes,
+                                   const passes_internal::Regions& branches) {
+    std::vector<Node> controls, users;
+    bool divides = false;
+    for (const Node control : constant.controls()) {
+      if (!control) return absl::OkStatus();
+      controls.push_back(control);
+      divides |= nodes.Has(control);
+    }
+    if (!divides || branches.of(constant) != branches.kAlways) {
+      return absl::OkStatus();
+    }
+    for (const Use& use : constant.uses()) {
+      if (branches.of(use.node) != branches.kAlways ||
+          branches.IsControlFlow(use.node) || use.node.op() == "_Retval") {
+        return absl::OkStatus();
+      }
+      users.push_back(use.node);
+    }
+    for (const Node control : controls) {
+      for (const Node user : users) {
+        TFPLUG_RETURN_IF_ERROR(user.AddControl(control));
+      }
+      TFPLUG_RETURN_IF_ERROR(constant.RemoveControl(control));
+    }
+    return absl::OkStatus();
+  }
+
   // Leaves room for arguments and results below kMaxRegionNodes.
   static constexpr size_t kMaxMembers = 1000;
 
