@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,6 @@ using tfplug::DataType;
 using tfplug::Expression;
 using tfplug::Operand;
 using tfplug::op_kernels_internal::FlatLaunch;
-using tfplug::op_kernels_internal::Keep;
 using tfplug::op_kernels_internal::LaunchOf;
 using tfplug::op_kernels_internal::RecordedLaunch;
 using tfplug::op_kernels_internal::Target;
@@ -38,8 +36,7 @@ struct Empty<member> {
     return absl::OkStatus();
   }
   static std::unique_ptr<RecordedLaunch> Launch(A... a) {
-    return std::make_unique<LaunchOf<member, true, A...>>(
-        std::make_tuple(Keep<A>(a)...));
+    return std::make_unique<LaunchOf<member, true, A...>>(a...);
   }
 };
 
@@ -61,8 +58,7 @@ std::unique_ptr<RecordedLaunch> MapOf(size_t num_inputs) {
   using A = absl::Span<Operand>;
   return std::make_unique<
       LaunchOf<&Table::map, false, const Expression&, A, A>>(
-      std::make_tuple(Sum(), Keep<A>(absl::MakeSpan(inputs)),
-                      Keep<A>(absl::MakeSpan(outputs))));
+      Sum(), absl::MakeSpan(inputs), absl::MakeSpan(outputs));
 }
 
 constexpr std::pair<const char*, int> kLaunches[] = {
