@@ -116,8 +116,9 @@ class Registrar {
   };
   template <class KernelT>
   static void* CreateOnHost(capi::TF_OpKernelConstruction* construction) {
-    return MoveToHost(kernel_internal::SharedFunctionsOf<KernelT>().create_func(
-        construction));
+    constexpr kernel_internal::KernelFunctions kFunctions =
+        kernel_internal::SharedFunctionsOf<KernelT>();
+    return MoveToHost(kFunctions.create_func(construction));
   }
   static void* MoveToHost(void* kernel) {
     if (kernel != nullptr) static_cast<BackendKernel*>(kernel)->MoveToHost();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -74,11 +75,13 @@ class ResampleKernel final : public ReadThenHostKernel {
         outputs.Add(is_double ? in[1].type : DataType::kFloat, shape);
     ir::VisitStored(in[0].type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if (is_double) {
-        Resample(in[0].as<T>(), image, taps, y.as<double>(), shape);
-      } else {
-        Resample(in[0].as<T>(), image, taps, y.as<float>(), shape);
+      if constexpr (std::is_same_v<T, float>) {
+        // Gradients of the result are floats.
+        if (is_double) {
+          return Resample(in[0].as<T>(), image, taps, y.as<double>(), shape);
+        }
       }
+      Resample(in[0].as<T>(), image, taps, y.as<float>(), shape);
     });
     return absl::OkStatus();
   }
