@@ -401,17 +401,20 @@ Lines Replay(const std::string& name, const std::string& release) {
 
 TEST_CASE("the host makes the calls that stock TensorFlow made") {
   int compared = 0;
-  for (const auto& [name, script] : Scripts()) {
-    for (const auto& [release, recorded] : ReadRecording(name)) {
+  for (const auto& script : Scripts()) {
+    const std::string& name = script.first;
+    for (const auto& log : ReadRecording(name)) {
+      const std::string& release = log.first;
       if (IsDifferent(name, release)) continue;
-      CAPTURE(name);
-      CAPTURE(release);
-      const Lines replayed = Replay(name, release);
-      const auto [a, b] = std::mismatch(recorded.begin(), recorded.end(),
+      const Lines &recorded = log.second, replayed = Replay(name, release);
+      const auto differ = std::mismatch(recorded.begin(), recorded.end(),
                                         replayed.begin(), replayed.end());
-      const std::string expected = a == recorded.end() ? "(the end)" : *a;
-      const std::string found = b == replayed.end() ? "(the end)" : *b;
-      CHECK_MESSAGE(recorded == replayed, "line ", a - recorded.begin() + 1,
+      const std::string expected =
+          differ.first == recorded.end() ? "(the end)" : *differ.first;
+      const std::string found =
+          differ.second == replayed.end() ? "(the end)" : *differ.second;
+      CHECK_MESSAGE(recorded == replayed, name, " in ", release, ", line ",
+                    differ.first - recorded.begin() + 1,
                     ": TensorFlow: ", expected, "; the host: ", found);
       ++compared;
     }
