@@ -271,6 +271,21 @@ TEST_CASE("an existing order is kept") {
       ...)") == "");
 }
 
+TEST_CASE("updates that hold different locks are not ordered") {
+  Updates updates(R"(
+      mutex = MutexV2()
+      l1, l2 = MutexLock(mutex)
+      a = AssignAddVariableOp(v, x, ^l1)
+      b = AssignAddVariableOp(v, x, ^l2)
+      c, d = AssignAddVariableOp(w, x, ^l2))");
+  CHECK(updates.Lowered(R"(
+      a/read = ReadVariableOp(v, ^l1, ^x)
+      b/read = ReadVariableOp(v, ^l2, ^x)
+      c/read = ReadVariableOp(w, ^l2, ^x)
+      d/read = ReadVariableOp(w, ^c, ^l2, ^x)
+      ...)") == "");
+}
+
 TEST_CASE("no edge is added between the branches of a condition") {
   Updates updates(R"(
       switch = Switch(v, p)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -205,7 +206,10 @@ class LowerVariableUpdates : public GraphPass {
   // which the graph may have no edge. The second must not read before the first
   // has assigned; otherwise, the first update would be lost. Skips updates in
   // branches and loops: the traced function orders those, and an edge out of a
-  // branch that is not taken would disable the second update.
+  // branch that is not taken would disable the second update. Skips pairs of
+  // which the first needs a lock that the second does not need
+  // (tf.CriticalSection): while the second holds its own lock, it would wait for
+  // the first forever. The locks exclude each other already.
   static absl::StatusOr<std::vector<Pair>> UnorderedPairs(
       Graph& graph, const std::vector<Update>& updates) {
     std::vector<Pair> pairs;
@@ -226,6 +230,7 @@ class LowerVariableUpdates : public GraphPass {
     std::vector<size_t> position(graph.max_id());
     for (size_t i = 0; i < order->size(); ++i) position[(*order)[i].id()] = i;
     const passes_internal::Conditional conditional(graph);
+    const bool has_locks = graph.has_op("MutexLock");
     for (auto& [variable, of_variable] : by_variable) {
       std::sort(of_variable.begin(), of_variable.end(),
                 [&](const auto& a, const auto& b) {
@@ -235,13 +240,38 @@ class LowerVariableUpdates : public GraphPass {
       const size_t* last = nullptr;
       for (const auto& [index, k] : of_variable) {
         if (conditional.Contains(updates[index].node)) continue;
-        if (last != nullptr && *last != index) {
+        if (last != nullptr && *last != index &&
+            (!has_locks ||
+             NeedsNoOtherLock(updates[*last].node, updates[index].node))) {
           pairs.push_back({*last, index, k});
         }
         last = &index;
       }
     }
     return pairs;
+  }
+
+  // Returns whether all locks that `first` needs are among those of `second`.
+  static bool NeedsNoOtherLock(Node first, Node second) {
+    const std::set<uint32_t> needed = LocksOf(first), held = LocksOf(second);
+    return std::includes(held.begin(), held.end(), needed.begin(),
+                         needed.end());
+  }
+  // Returns the ids of the MutexLocks that the node waits for.
+  static std::set<uint32_t> LocksOf(Node node) {
+    std::set<uint32_t> locks, seen;
+    std::vector<Node> pending = {node};
+    const auto add = [&](Node from) {
+      if (from && seen.insert(from.id()).second) pending.push_back(from);
+    };
+    while (!pending.empty()) {
+      const Node next = pending.back();
+      pending.pop_back();
+      if (next.op() == "MutexLock") locks.insert(next.id());
+      for (const Input& input : next.inputs()) add(input.from.node);
+      for (Node control : next.controls()) add(control);
+    }
+    return locks;
   }
 };
 
