@@ -240,6 +240,9 @@ def messages(tf, raw):
         "MatrixSetDiag of a scalar": lambda: raw.MatrixSetDiag(input=ones, diagonal=1.),
         "MatrixSetDiag of another length": lambda: raw.MatrixSetDiag(
             input=ones, diagonal=tf.ones([3])),
+        "MatrixInverse of zeros": lambda: tf.linalg.inv(tf.zeros([2, 2])),
+        "Lu of zeros": lambda: tf.linalg.lu(tf.zeros([2, 2])),
+        "MatrixSolve with zeros": lambda: tf.linalg.solve(tf.zeros([2, 2]), tf.ones([2, 1])),
         "HistogramFixedWidth of two sizes": lambda: raw.HistogramFixedWidth(
             values=[1.], value_range=[0., 2.], nbins=[2, 3]),
         "Bincount of a negative size": lambda: raw.Bincount(

@@ -249,3 +249,26 @@ def _normalizations():
 
 def test_normalizations_with_onednn():
     _check(harness.run(_normalizations, env={"TF_ENABLE_ONEDNN_OPTS": "1"}))
+
+
+# ---- Updates that locks exclude, in any order
+
+def _critical_sections():
+    import tensorflow as tf
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), tf.device("/device:SIM:0"), v1.Session() as session:
+        section = tf.CriticalSection()
+        variable = tf.Variable(0.)
+
+        def add():
+            with tf.control_dependencies([variable.assign_add(2.)]):
+                return variable.read_value()
+        sums = [section.execute(add) for _ in range(20)]
+        session.run(v1.global_variables_initializer())
+        return sorted(float(x) for x in session.run(sums))
+
+
+def test_critical_sections():
+    result = harness.run(_critical_sections)
+    assert result.ok, result
+    assert result.value == [2. * (i + 1) for i in range(20)]

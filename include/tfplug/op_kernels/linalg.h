@@ -25,8 +25,9 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-[[gnu::cold, gnu::noinline]] inline absl::Status NotInvertible() {
-  return absl::InvalidArgumentError("Input matrix is not invertible.");
+[[gnu::cold, gnu::noinline]] inline absl::Status NotInvertible(
+    const char* input = "Input matrix") {
+  return absl::InvalidArgumentError(std::string(input) + " is not invertible.");
 }
 [[gnu::cold, gnu::noinline]] inline absl::Status NotDecomposed(
     const char* name) {
@@ -85,7 +86,7 @@ struct InverseOp : MatrixOp {
   absl::Status Run(const Matrices& in, Matrices& out) const {
     if (in[0].size() == 0) return absl::OkStatus();
     const Eigen::PartialPivLU<Matrix> lu(Adjoint(in[0]));
-    if (IsSingular(lu)) return NotInvertible();
+    if (IsSingular(lu)) return NotInvertible("Input");
     out[0] = lu.inverse();
     return absl::OkStatus();
   }
@@ -225,7 +226,7 @@ struct LuOp : MatrixOp {
   absl::Status Run(const Matrices& in, Matrices& out) const {
     if (in[0].size() == 0) return absl::OkStatus();
     const Eigen::PartialPivLU<Matrix> lu(in[0]);
-    if (IsSingular(lu)) return NotInvertible();
+    if (IsSingular(lu)) return NotInvertible("Input");
     out[0] = lu.matrixLU();
     for (int64_t i = 0; i < in[0].rows(); ++i) {
       out[1](lu.permutationP().indices()[i], 0) = static_cast<double>(i);
