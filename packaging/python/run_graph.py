@@ -276,13 +276,13 @@ def _command(options, folder):
             raise check_host.Error(f"--feed {feed}: write NAME=VALUE")
         try:
             (folder / f"feed.{i}").write_bytes(_tensor_proto(value))
-        except (ValueError, OSError, struct.error) as error:
+        except (ValueError, KeyError, SyntaxError, OSError, struct.error) as error:
             raise check_host.Error(f"--feed {feed}: {error}") from error
         command += ["--feed", name, folder / f"feed.{i}"]
     for fetch in options.fetch:
         command += ["--fetch", fetch]
     for name in "device", "optimize", "release", "threads", "seed":
-        if getattr(options, name):
+        if getattr(options, name) not in (None, ""):
             command += [f"--{name}", str(getattr(options, name))]
     return command
 

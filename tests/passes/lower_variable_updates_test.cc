@@ -33,7 +33,7 @@ struct Updates {
   explicit Updates(const std::string& text, testing::Release release = {2, 21})
       : fake({release, {}}) {
     const auto added = testing::AddNodes(
-        graph, "v, w = VarHandleOp()\ni, x, p, before = Const()\n" + text,
+        graph, "u, v, w = VarHandleOp()\ni, x, p, before = Const()\n" + text,
         kOptions);
     REQUIRE_MESSAGE(added.ok(), added.status().ToString());
   }
@@ -277,12 +277,16 @@ TEST_CASE("updates that hold different locks are not ordered") {
       l1, l2 = MutexLock(mutex)
       a = AssignAddVariableOp(v, x, ^l1)
       b = AssignAddVariableOp(v, x, ^l2)
-      c, d = AssignAddVariableOp(w, x, ^l2))");
+      c, d = AssignAddVariableOp(w, x, ^l2)
+      e = AssignAddVariableOp(u, x, ^l1)
+      f = AssignAddVariableOp(u, x, ^e)
+      g = AssignAddVariableOp(u, x, ^l2))");
   CHECK(updates.Lowered(R"(
       a/read = ReadVariableOp(v, ^l1, ^x)
       b/read = ReadVariableOp(v, ^l2, ^x)
       c/read = ReadVariableOp(w, ^l2, ^x)
       d/read = ReadVariableOp(w, ^c, ^l2, ^x)
+      g/read = ReadVariableOp(u, ^l2, ^x)
       ...)") == "");
 }
 

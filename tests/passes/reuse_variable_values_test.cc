@@ -40,6 +40,15 @@ bool IsLeftAlone(const std::string& text) {
   return difference.empty();
 }
 
+TEST_CASE("a graph in which an op changes its input is left alone") {
+  CHECK(IsLeftAlone(R"(
+      read = ReadVariableOp(v)
+      a, b = Exp(read)
+      i, x = Const()
+      changed = InplaceAdd(a, i, x)
+      sum = MatMul(changed, b))"));
+}
+
 TEST_CASE("reads with the same inputs become one") {
   Variables v(R"(
       first, second = ReadVariableOp(v)

@@ -114,8 +114,7 @@ inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
       return Driver(library, internal::PathOf(library, name), options.remedy);
     }
     // The reason names the library, or the dependency that is missing.
-    const char* const reason = internal::LoaderError();
-    message += (reason != nullptr ? reason : name) + std::string("; ");
+    message += internal::LoaderError() + std::string("; ");
   }
   return absl::NotFoundError(message + options.remedy);
 }

@@ -73,8 +73,9 @@ inline uint64_t ScalarParameter(const Operand& operand) {
 }
 
 // One launch of a kernel: its key and its arguments, without allocating. The
-// kernel's parameters are: an address for each operand in memory, a constant
-// for each other one, sizes, strides, and extra indices.
+// kernel's arguments are an address for each operand in memory, and one struct
+// with the offsets of these (in languages that need them), a constant for each
+// other operand, sizes, strides, and extra indices.
 class LaunchPlan {
  public:
   // OpenCL guarantees 1,024 bytes for all arguments.

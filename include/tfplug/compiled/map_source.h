@@ -21,7 +21,7 @@ namespace tfplug::compiled_internal {
 // Elements that each item computes.
 inline constexpr int kMapSteps = 4;
 
-enum MapVariant : uint32_t { kMapRows = 1, kMapFlat = 2 };
+enum MapVariant : uint32_t { kMapRows = 1, kMapElements = 2 };
 
 struct MapLaunch {
   MapVariant variant;
@@ -33,8 +33,8 @@ struct MapLaunch {
     for (int d = 0; d < rank; ++d) total *= plan.size(d);
     row_size = rank == 0 ? 1 : plan.size(rank - 1);
     const int64_t shortest = target.RunsItemsInLoops() ? 4 : target.group_size;
-    variant = rank > 1 && row_size < shortest ? kMapFlat : kMapRows;
-    if (variant == kMapFlat) row_size = total;
+    variant = rank > 1 && row_size < shortest ? kMapElements : kMapRows;
+    if (variant == kMapElements) row_size = total;
     rows = total / row_size;
   }
 };
@@ -101,7 +101,7 @@ inline std::string MapSource(const Target& target, const LaunchPlan& plan,
       "UNROLL\nfor (int step = 0; step < ", kMapSteps,
       "; ++step) {\nconst idx start = first + step * GROUP;\n"
       "FOR_ITEMS(row_size - start)\nconst idx e = start + item;\n");
-  if (launch.variant == kMapFlat) {
+  if (launch.variant == kMapElements) {
     return kernel.Finish(absl::StrCat(
         block, steps, kernel.Unflatten("e", 0, rank),
         MapElement(kernel, expression, rank, ""), "END_ITEMS\n}\n"));

@@ -108,8 +108,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status SetArguments(
   uint32_t i = 0;
   for (void* const pointer : arguments.pointers) {
     typename AddressSpace<Handle>::Location at;
-    if (!addresses.TryFind(pointer, at))
-      return addresses.Find(pointer).status();
+    if (!addresses.TryFind(pointer, at)) return addresses.NotFound();
     offsets[i] = static_cast<int64_t>(at.offset);
     TFPLUG_RETURN_IF_ERROR(set(i++, sizeof(at.handle), &at.handle));
   }
@@ -131,7 +130,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status EnqueueWithBlock(
   for (size_t i = 0; i < pointers.size(); ++i) {
     typename AddressSpace<Handle>::Location at;
     if (!addresses.TryFind(arguments.pointers[i], at)) {
-      return addresses.Find(arguments.pointers[i]).status();
+      return addresses.NotFound();
     }
     pointers[i] = address(at);
   }

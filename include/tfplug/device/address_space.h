@@ -87,10 +87,10 @@ class AddressSpace {
   absl::StatusOr<Location> Find(const void* address) const {
     Location at;
     if (ABSL_PREDICT_TRUE(TryFind(address, at))) return at;
-    return absl::InvalidArgumentError(
-        "the address lies in no memory that the device's allocator returned");
+    return NotFound();
   }
-  // Does the same for launches: returns false instead of an error.
+  // Does the same for launches: returns false instead of NotFound(), and `at` is
+  // then unspecified.
   bool TryFind(const void* address, Location& at) const {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
     if (ABSL_PREDICT_TRUE(offset < granules_ * kGranule)) {
@@ -103,6 +103,11 @@ class AddressSpace {
     }
     at = {Handle{}, 0};
     return address == nullptr;
+  }
+
+  [[gnu::cold, gnu::noinline]] static absl::Status NotFound() {
+    return absl::InvalidArgumentError(
+        "the address lies in no memory that the device's allocator returned");
   }
 
   // Returns the sizes of all regions together, in bytes.

@@ -114,7 +114,7 @@ class TimelineStream
   ~TimelineStream() override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (!steps_.empty()) {
+      if (batches_.IsOpen() || !steps_.empty()) {
         timeline_->Fail(absl::CancelledError("the stream was destroyed"));
       }
       stops_ = true;
@@ -300,7 +300,8 @@ class TimelineStream
 
   // All functions below need the lock.
 
-  // Whether work is kept for the thread, behind which new work has to stay.
+  // Returns whether work is kept for the thread, behind which new work has to
+  // stay.
   bool IsHeld() const { return working_on_ != 0 || !steps_.empty(); }
 
   template <class Record>

@@ -179,7 +179,7 @@ class MatrixDiagKernel final : public BackendKernel {
       return absl::InvalidArgumentError(
           "Either first dimensions of diagonal don't match input.shape[:-2], "
           "or "
-          "the others the diagonals: diagonal must have shape " +
+          "the others do not fit: diagonal must have shape " +
           expected.ToString() + ", not " + ShapeOf(diagonals).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));

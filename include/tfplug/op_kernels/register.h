@@ -33,7 +33,7 @@ bool RegisterHostKernels(Families... families) {
 
 }  // namespace tfplug::op_kernels_internal
 
-// TFPLUG_REGISTER_BACKEND(MyBackend, tfplug::ElementwiseOps, tfplug::ArrayOps);
+// TFPLUG_REGISTER_BACKEND(MyBackend, tfplug::MathOps, tfplug::ArrayOps);
 // At namespace scope: registers kernels, made from the backend's primitives,
 // for the families of ops that are listed (tfplug/op_kernels/*.h). It may be
 // used in several files with different families, so that they are compiled at

@@ -29,7 +29,7 @@ class ScatterNdKernel : public BackendKernel {
       return absl::EndsWith(op, suffix);
     };
     is_new_ = op == "ScatterNd";
-    says_dimensions_ = is_new_ || op == "ScatterNdNonAliasingAdd";
+    names_dimensions_ = is_new_ || op == "ScatterNdNonAliasingAdd";
     negates_ = ends_with("Sub");
     kind_ = ends_with("Update") ? ScatterKind::kSet
             : ends_with("Max")  ? ScatterKind::kMax
@@ -85,7 +85,7 @@ class ScatterNdKernel : public BackendKernel {
     if (!outer_fits) {
       const std::string dims = "[0," + std::to_string(outer) + ")";
       return absl::InvalidArgumentError(
-          says_dimensions_
+          names_dimensions_
               ? "Dimensions " + dims +
                     " of indices[shape=" + ShapeOf(indices).ToString() +
                     "] must match dimensions " + dims +
@@ -103,11 +103,11 @@ class ScatterNdKernel : public BackendKernel {
           updates.dim(d) == shape.dim(static_cast<int>(depth) + d - outer);
     }
     if (inner_fits) return static_cast<int>(depth);
-    if (!says_dimensions_ && shape.rank() == 0) {
+    if (!names_dimensions_ && shape.rank() == 0) {
       return absl::InvalidArgumentError(
           "Output must be at least 1-D, got shape: []");
     }
-    if (!says_dimensions_ && has_rank) {
+    if (!names_dimensions_ && has_rank) {
       const std::string dims =
           "inner " + std::to_string(inner) + " dimensions ";
       return absl::InvalidArgumentError(
@@ -116,7 +116,7 @@ class ScatterNdKernel : public BackendKernel {
           "of updates.shape=" + ShapeOf(updates).ToString());
     }
     return absl::InvalidArgumentError(
-        says_dimensions_
+        names_dimensions_
             ? "Dimensions [" + std::to_string(depth) + "," +
                   std::to_string(shape.rank()) + ") of input[shape=" +
                   shape.ToString() + "] must match dimensions [" +
@@ -155,7 +155,7 @@ class ScatterNdKernel : public BackendKernel {
 
  private:
   bool is_new_ = false;
-  bool says_dimensions_ = false;  // as TensorFlow's messages for this op
+  bool names_dimensions_ = false;  // as TensorFlow's messages for this op
   bool negates_ = false;
   ScatterKind kind_ = ScatterKind::kAdd;
 };

@@ -42,8 +42,8 @@ namespace tfplug {
 //
 // Errors and profiles name the nodes. Runs last for each device type of a
 // plug-in whose backend has RegionOps, if the environment variable
-// TFPLUG_REGIONS is 1. If TFPLUG_LOG_REGIONS is set and does not begin with 0,
-// the pass logs its decisions on stderr.
+// TFPLUG_REGIONS is on. If TFPLUG_LOG_REGIONS is, too, the pass logs its
+// decisions on stderr.
 class CompileRegions : public GraphPass {
  public:
   static bool IsEnabled() { return AreRegionsEnabled(); }
@@ -53,7 +53,7 @@ class CompileRegions : public GraphPass {
     passes_internal::RegionNodes nodes(graph, context);
     std::vector<std::vector<Node>> regions;
     if (nodes.has_any()) {
-      TFPLUG_ASSIGN_OR_RETURN(regions, Find(graph, nodes));
+      TFPLUG_ASSIGN_OR_RETURN(regions, Find(graph, context, nodes));
     }
     if (AreRegionsLogged()) LogLeftOut(graph, context, nodes);
     for (std::vector<Node>& members : regions) {
@@ -70,14 +70,15 @@ class CompileRegions : public GraphPass {
  private:
   // Returns the members of each region, in topological order.
   static absl::StatusOr<std::vector<std::vector<Node>>> Find(
-      Graph& graph, passes_internal::RegionNodes& nodes) {
+      Graph& graph, const PassContext& context,
+      passes_internal::RegionNodes& nodes) {
     std::vector<std::vector<Node>> regions;
     const auto order = graph.TopologicalOrder();
     // A graph with a cycle is left to TensorFlow.
     if (!order.ok()) return regions;
     const passes_internal::Regions branches(graph, *order);
     for (const Node node : *order) {
-      if (node.op() != "Const") continue;
+      if (node.op() != "Const" || context.IsPreserved(node.name())) continue;
       TFPLUG_RETURN_IF_ERROR(MoveControls(node, nodes, branches));
     }
     nodes.SetBranches(&branches);
@@ -128,6 +129,8 @@ class CompileRegions : public GraphPass {
       }
       users.push_back(use.node);
     }
+    constexpr size_t kMostEdges = 256;
+    if (controls.size() * users.size() > kMostEdges) return absl::OkStatus();
     for (const Node control : controls) {
       for (const Node user : users) {
         TFPLUG_RETURN_IF_ERROR(user.AddControl(control));

@@ -53,7 +53,7 @@ namespace tfplug {
 // A replaced update is not atomic: if another function updates the same
 // variable concurrently, an update may be lost, as with v.assign(v + x). An
 // update of slices copies the whole variable. Updates of one variable within a
-// graph are ordered.
+// graph are ordered, unless they hold different locks.
 class LowerVariableUpdates : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -206,10 +206,10 @@ class LowerVariableUpdates : public GraphPass {
   // which the graph may have no edge. The second must not read before the first
   // has assigned; otherwise, the first update would be lost. Skips updates in
   // branches and loops: the traced function orders those, and an edge out of a
-  // branch that is not taken would disable the second update. Skips pairs of
-  // which the first needs a lock that the second does not need
-  // (tf.CriticalSection): while the second holds its own lock, it would wait for
-  // the first forever. The locks exclude each other already.
+  // branch that is not taken would disable the second update. Skips a
+  // pair if the second holds a lock (tf.CriticalSection) and the first waits for
+  // another one: the second could wait for the first forever. The locks exclude
+  // the two, if they are of one mutex.
   static absl::StatusOr<std::vector<Pair>> UnorderedPairs(
       Graph& graph, const std::vector<Update>& updates) {
     std::vector<Pair> pairs;
@@ -238,25 +238,24 @@ class LowerVariableUpdates : public GraphPass {
                          position[updates[b.first].node.id()];
                 });
       const size_t* last = nullptr;
+      std::set<uint32_t> needed;  // locks that the last one waits for
       for (const auto& [index, k] : of_variable) {
         if (conditional.Contains(updates[index].node)) continue;
+        std::set<uint32_t> locks;
+        if (has_locks) locks = LocksOf(updates[index].node);
         if (last != nullptr && *last != index &&
-            (!has_locks ||
-             NeedsNoOtherLock(updates[*last].node, updates[index].node))) {
+            (locks.empty() || std::includes(locks.begin(), locks.end(),
+                                            needed.begin(), needed.end()))) {
           pairs.push_back({*last, index, k});
+          locks.insert(needed.begin(), needed.end());
         }
+        needed = std::move(locks);
         last = &index;
       }
     }
     return pairs;
   }
 
-  // Returns whether all locks that `first` needs are among those of `second`.
-  static bool NeedsNoOtherLock(Node first, Node second) {
-    const std::set<uint32_t> needed = LocksOf(first), held = LocksOf(second);
-    return std::includes(held.begin(), held.end(), needed.begin(),
-                         needed.end());
-  }
   // Returns the ids of the MutexLocks that the node waits for.
   static std::set<uint32_t> LocksOf(Node node) {
     std::set<uint32_t> locks, seen;

@@ -39,8 +39,8 @@ namespace tfplug {
 // constants and element-wise ops that are equal then, such as the step size that
 // Adam computes for each variable.
 //
-// Assignments in branches and loops, nodes that are fed or fetched, and handles
-// that the graph computes are left alone. In the body of a function, TensorFlow
+// Assignments in branches and loops, nodes that are fed or fetched, handles that
+// the graph computes, and graphs in which an op changes its input are left alone. In the body of a function, TensorFlow
 // preserves each read because its op has a state: those become NoOps of the same
 // name. Runs under the same conditions as FuseElementwise.
 class ReuseVariableValues : public GraphPass {
@@ -48,6 +48,10 @@ class ReuseVariableValues : public GraphPass {
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kFusedMapOp) || !graph.has_op("ReadVariableOp")) {
       return absl::OkStatus();
+    }
+    // Equal values may become different ones.
+    for (const char* op : {"InplaceUpdate", "InplaceAdd", "InplaceSub"}) {
+      if (graph.has_op(op)) return absl::OkStatus();
     }
     const passes_internal::FusableNodes fusable(graph, context);
     const bool is_function = graph.has_op("_Retval") || graph.has_op("_Arg");

@@ -146,8 +146,11 @@ class BfcAllocator {
     if (memory == nullptr && !has_requested_less_) {
       has_requested_less_ = true;
       while (memory == nullptr) {
-        bytes = RoundUp(static_cast<size_t>(static_cast<double>(bytes) * 0.9));
-        if (bytes < size) break;
+        const size_t less =
+            RoundUp(static_cast<size_t>(static_cast<float>(bytes) * 0.9f));
+        // TensorFlow would request the smallest region again and again.
+        if (less < size || less == bytes) break;
+        bytes = less;
         memory = allocate_(bytes);
       }
     }

@@ -114,6 +114,7 @@ class Executor {
 };
 
 inline absl::Status Executor::Init(Process& process, const Graph& graph) {
+  if (absl::Status status = graph.status(); !status.ok()) return status;
   for (const tfplug::Node node : graph.nodes()) {
     indices_.emplace(node.name(), indices_.size());
   }
@@ -134,6 +135,10 @@ inline absl::Status Executor::Init(Process& process, const Graph& graph) {
           {indices_.at(std::string(from.node.name())), from.port});
     }
     for (int i = 0; i < node.num_controls(); ++i) {
+      if (!node.control(i)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "node '", node.name(), "' has a control input from no node"));
+      }
       (*placed)->controls.push_back(
           indices_.at(std::string(node.control(i).name())));
     }

@@ -174,6 +174,10 @@ class Host {
     for (FakeDevice* const device : created) {
       if (status.ok() && is_new) status = CreateStreams(*device);
     }
+    if (!status.ok()) {
+      for (FakeDevice* const device : created)
+        devices_.erase(device->ordinal());
+    }
     return status;
   }
 

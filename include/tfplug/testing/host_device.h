@@ -232,7 +232,11 @@ class HostDevice : public TensorMemory {
     std::promise<void> is_done;
     absl::Status status =
         events_.ThenExecute(stream, [&] { is_done.set_value(); });
-    if (status.ok()) is_done.get_future().wait();
+    if (status.ok()) {
+      is_done.get_future().wait();
+    } else {  // The copy may run, and its memory is the caller's.
+      stream.BlockHostUntilDone().IgnoreError();
+    }
     if (copied.ok()) return status;
     return absl::AbortedError(absl::StrCat(
         "TensorFlow would abort: Memcpy failed: ", copied.message()));

@@ -98,6 +98,7 @@ class Process {
   std::map<std::string, std::unique_ptr<GraphHost>> optimizers_;
   std::map<std::string, std::unique_ptr<ProfilerHost>> profilers_;
   bool has_devices_ = false;
+  absl::Status created_;  // why there are none
   // By type and ordinal. After hosts_: they are destroyed first.
   std::map<std::pair<std::string, int>, std::unique_ptr<HostDevice>> devices_;
 };
@@ -202,10 +203,8 @@ inline absl::Status Process::CreateDevices() {
 
 inline absl::StatusOr<HostDevice*> Process::Device(const std::string& type,
                                                    int ordinal) {
-  if (!has_devices_) {
-    absl::Status status = CreateDevices();
-    if (!status.ok()) return status;
-  }
+  if (!has_devices_) created_ = CreateDevices();
+  if (!created_.ok()) return created_;
   const auto found = devices_.find({type, ordinal});
   if (found != devices_.end()) return found->second.get();
   return absl::NotFoundError(

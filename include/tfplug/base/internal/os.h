@@ -40,7 +40,7 @@ inline void CloseLibrary(LibraryHandle library) { dlclose(library); }
 // Loads a library, whose symbols others do not see. With `own_symbols_first`,
 // it binds to its own symbols and those of its dependencies before those of the
 // process, where libc can do that. Returns null on failure; LoaderError() then
-// returns the loader's reason, or null.
+// returns the loader's reason.
 inline LibraryHandle OpenLibrary(const char* name, bool own_symbols_first) {
   int flags = RTLD_NOW | RTLD_LOCAL;
 #if defined(RTLD_DEEPBIND)
@@ -50,7 +50,10 @@ inline LibraryHandle OpenLibrary(const char* name, bool own_symbols_first) {
 #endif
   return dlopen(name, flags);
 }
-inline const char* LoaderError() { return dlerror(); }
+inline const char* LoaderError() {
+  const char* const reason = dlerror();
+  return reason == nullptr ? "the loader gives no reason" : reason;
+}
 
 // Returns the path of a loaded library, or `name` if the loader has none.
 inline std::string PathOf(LibraryHandle library, const std::string& name) {

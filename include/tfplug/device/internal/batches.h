@@ -49,7 +49,7 @@ class Batches {
       : machine_(machine), timeline_(std::move(timeline)) {}
 
   bool IsOpen() const { return open_ != nullptr; }
-  // Whether the open batch, or a new one, has room for a command's arguments.
+  // Returns whether the open batch, or a new one, has room for a command's arguments.
   bool HasRoomFor(uint64_t argument_size) const {
     return open_ == nullptr ||
            open_->arguments_used + argument_size <= kArgumentsSize;

@@ -47,7 +47,7 @@ class Progress {
 // The progress of a stream, whose steps have the values 1, 2, ...: batches of
 // commands, at whose end the device sets the author's counter, and steps that
 // run on the host. A step is submitted after all earlier ones; one on the host
-// is then done. Thread-safe; without a lock unless a thread waits or a step fails.
+// is then done. Thread-safe; takes a lock only if a thread waits or a step has failed.
 template <class Counter>
 class Timeline final : public Progress {
  public:

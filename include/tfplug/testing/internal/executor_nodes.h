@@ -310,7 +310,9 @@ inline void RunKernel(
       outputs.push_back({*std::move(slot.tensor),
                          node.output_ports[i].on_host ? nullptr : node.device});
     }
-    context->inputs.clear();  // before the next kernel allocates memory
+    // Before the next kernel allocates memory, and the devices go.
+    context->inputs.clear();
+    context->outputs.clear();
     done(std::move(status), std::move(outputs));
   };
   const capi::TF_KernelBuilder& builder = node.kernel->builder();
