@@ -44,8 +44,8 @@ TEST_CASE("a graph in which an op changes its input is left alone") {
   CHECK(IsLeftAlone(R"(
       read = ReadVariableOp(v)
       a, b = Exp(read)
-      i, x = Const()
-      changed = InplaceAdd(a, i, x)
+      i, rows = Const()
+      changed = InplaceAdd(a, i, rows)
       sum = MatMul(changed, b))"));
 }
 
