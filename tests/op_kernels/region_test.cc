@@ -155,6 +155,17 @@ TEST_CASE("a constant that is ordered after a node does not divide a region") {
   g.Compile();
   CHECK(g.NumRegions() == 0);
   CHECK(g["half"].num_controls() == 1);
+  // One that is fetched, or run by name, still waits for what it waited for.
+  g.Reset();
+  g.item.nodes_to_preserve = {"half"};
+  g.Add(R"(
+      x = Placeholder()
+      a = Tanh(x)
+      half: float = 0.5 (^a)
+      b = Mul(a, half)
+      out = Elu(b))");
+  g.Compile();
+  CHECK(g["half"].num_controls() == 1);
 }
 
 TEST_CASE("branches and loops bound regions") {
