@@ -107,6 +107,7 @@ class InplaceKernel final : public BackendKernel {
     // TensorFlow's kernels write into x, too, whoever else uses it.
     TFPLUG_ASSIGN_OR_RETURN(const Tensor changed, run.context().GetInput(0));
     TFPLUG_RETURN_IF_ERROR(run.context().SetOutput(0, changed));
+    if (x.num_elements() == 0) return absl::OkStatus();
     const Operand& y = x;
     for (size_t k = 0; k < rows.size(); ++k) {
       const int64_t size = y.dim(0), row = (rows[k] % size + size) % size;
@@ -130,8 +131,6 @@ class InplaceKernel final : public BackendKernel {
       problem = "x and v shape doesn't match (ranks differ)";
     } else if (i.dim(0) != v.dim(0)) {
       problem = "i and x shape doesn't match at index 0";
-    } else if (x.dim(0) == 0 && i.dim(0) != 0) {
-      problem = "x has no rows";
     }
     for (int d = 1; problem.empty() && d < x.rank(); ++d) {
       if (x.dim(d) == v.dim(d)) continue;
