@@ -174,10 +174,6 @@ class Host {
     for (FakeDevice* const device : created) {
       if (status.ok() && is_new) status = CreateStreams(*device);
     }
-    if (!status.ok()) {
-      for (FakeDevice* const device : created)
-        devices_.erase(device->ordinal());
-    }
     return status;
   }
 
