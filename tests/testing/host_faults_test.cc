@@ -305,7 +305,7 @@ TEST_CASE("a fault in each hook at each call") {
     CHECK(RunWithFault(release, "", 0, Kind::kStatus));
     const std::map<std::string, int> calls = reached;
     int failed = 0;
-    std::vector<std::string> unreached;
+    std::string unreached;
     for (const std::string hook : {"Event::Init",
                                    "Poll",
                                    "Event::BlockHost",
@@ -329,7 +329,7 @@ TEST_CASE("a fault in each hook at each call") {
                                    "Compute"}) {
       CAPTURE(hook);
       if (calls.count(hook) == 0) {
-        unreached.push_back(hook);
+        unreached += hook + " ";
         continue;
       }
       const int most = calls.at(hook);
@@ -341,7 +341,10 @@ TEST_CASE("a fault in each hook at each call") {
       }
     }
     CHECK(failed > 50);
-    CHECK(unreached == std::vector<std::string>{"Event::BlockHost"});
+    // A step calls none of these, or only when its objects are destroyed.
+    CHECK(unreached ==
+          "Event::BlockHost GetStatus WaitForEvent Deallocate DeallocateHost "
+          "SynchronizeAllActivity ");
   }
 }
 
