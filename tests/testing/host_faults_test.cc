@@ -21,10 +21,10 @@
 
 #include "op_defs.h"
 
-// A fault in the hooks of a device and of a kernel that a step calls, and in every call of
-// TensorFlow's functions, at each of the first 20 calls: the process lives, the
-// step fails or computes what it must, the next step computes what it must, and
-// nothing leaks.
+// A fault in the hooks of a device and of a kernel that a step calls, and in every
+// call of TensorFlow's functions, at each of the first 20 calls: the process lives,
+// the step fails or computes what it must, the next step computes what it must,
+// and nothing leaks.
 extern "C" void TF_InitKernel();
 
 namespace tfplug::host_faults_test {

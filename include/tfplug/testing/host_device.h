@@ -183,9 +183,10 @@ class HostDevice : public TensorMemory {
   std::shared_ptr<TensorBuffer> AllocateByPlugin(size_t size) {
     const DeviceMemory memory = device_.Allocate(size);
     if (memory.is_null()) return nullptr;
-    return std::make_shared<TensorBuffer>(memory.opaque(), size, [this, memory] {
-      device_.Deallocate(DeviceMemory(memory.opaque(), 0));
-    });
+    return std::make_shared<TensorBuffer>(
+        memory.opaque(), size, [this, memory] {
+          device_.Deallocate(DeviceMemory(memory.opaque(), 0));
+        });
   }
 
   absl::StatusOr<TF_Tensor> AllocateLike(const TF_Tensor& tensor) {
