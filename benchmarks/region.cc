@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   }
   const auto launch = Make(argv[1]);
   if (launch == nullptr) return 1;
-  // As many as the largest launch has.
+  // The largest launch has as many.
   launch->places.assign(12, {0, 64});
   if (std::string(argv[1]) == "MapFlat") launch->places.resize(3);
   static char memory[1024];

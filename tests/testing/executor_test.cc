@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "float_tensors.h"
 #include "op_defs.h"
 
 // Runs graphs on cpu_sim, whose .so is at $TFPLUG_TEST_PLUGIN. Its streams are
@@ -22,13 +23,6 @@ namespace {
 using testing::Executor;
 using testing::Process;
 using testing::TF_Tensor;
-
-TF_Tensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return testing::MakeTensor<float>(std::move(dims), values);
-}
-std::vector<float> Elements(const TF_Tensor& tensor) {
-  return testing::ReadTensor<float>(nullptr, tensor).value().elements;
-}
 
 // One process for all cases, because a plug-in is loaded once.
 Process& TheProcess() {

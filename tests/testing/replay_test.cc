@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "float_tensors.h"
 #include "op_defs.h"
 
 // What the host does for the scripts of tools/record, with the probe of
@@ -34,12 +35,6 @@ using testing::HostDevice;
 using testing::Process;
 using testing::TF_Tensor;
 
-TF_Tensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return testing::MakeTensor<float>(std::move(dims), values);
-}
-std::vector<float> Elements(const TF_Tensor& tensor) {
-  return testing::ReadTensor<float>(nullptr, tensor).value().elements;
-}
 HostDevice& Device(Process& process, int ordinal = 0) {
   return *process.Device("ALPHA", ordinal).value();
 }

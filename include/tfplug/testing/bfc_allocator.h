@@ -62,7 +62,6 @@ class BfcAllocator {
     std::lock_guard<std::mutex> lock(mutex_);
     auto chunk = chunks_.find(static_cast<char*>(memory));
     chunk->second.is_free = true;
-    in_use_ -= chunk->second.size;
     const auto next = std::next(chunk);
     if (next != chunks_.end() && next->second.is_free &&
         next->second.region == chunk->second.region) {
@@ -77,12 +76,6 @@ class BfcAllocator {
       }
     }
     free_[BinOf(chunk->second.size)].insert({chunk->second.size, chunk->first});
-  }
-
-  // Returns the bytes that are allocated, rounded up to 256 each.
-  size_t bytes_in_use() const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return in_use_;
   }
 
  private:
@@ -125,7 +118,6 @@ class BfcAllocator {
         chunks_[memory + size] = rest;
         free_[BinOf(rest.size)].insert({rest.size, memory + size});
       }
-      in_use_ += chunk.size;
       return memory;
     }
     return nullptr;
@@ -178,8 +170,8 @@ class BfcAllocator {
   const Options options_;
   const std::function<void*(size_t)> allocate_;
   const std::function<void(void*, size_t)> deallocate_;
-  mutable std::mutex mutex_;
-  size_t next_region_, total_ = 0, in_use_ = 0;
+  std::mutex mutex_;
+  size_t next_region_, total_ = 0;
   bool has_requested_less_ = false;
   Chunks chunks_;
   std::set<std::pair<size_t, char*>> free_[kBins];

@@ -338,7 +338,7 @@ inline void Executor::Finish(Step& step, size_t index, absl::Status status,
   step.status.Update(status);
   for (size_t port = 0; port < outputs.size(); ++port) {
     const Source source{index, static_cast<int>(port)};
-    // What is fed stays.
+    // A value that was fed stays.
     if (step.uses.count(source) > 0) {
       step.values.emplace(source, std::move(outputs[port]));
     }

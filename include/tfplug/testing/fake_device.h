@@ -24,7 +24,7 @@ namespace tfplug::testing {
 
 struct TensorBuffer;
 
-// Where the tensors of a device are (HostDevice). Without one, each is an
+// Allocates the tensors of a device (HostDevice). Without one, each tensor is an
 // allocation of the plug-in's.
 class TensorMemory {
  public:
@@ -145,7 +145,8 @@ class FakeDevice {
     const auto c = ToC(device_, memory);
     fns().deallocate(c_device(), c.get());
   }
-  // Where the tensors are; null if each is an allocation of the plug-in's.
+  // Returns what allocates the tensors; null if each is an allocation of the
+  // plug-in's.
   TensorMemory* tensor_memory() const { return tensor_memory_; }
   void set_tensor_memory(TensorMemory* memory) { tensor_memory_ = memory; }
   void* AllocateHost(uint64_t size) {
