@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <absl/strings/str_cat.h>
 #include <doctest/doctest.h>
 #include <tfplug/testing.h>
 #include <tfplug/testing/executor.h>
@@ -108,13 +109,12 @@ TEST_CASE("constants, arguments in host memory, and devices by name") {
 TEST_CASE("a wide graph on many threads, in any order of ready nodes") {
   std::string text = "x = Placeholder()\nsum0 = Identity(x)\n";
   for (int i = 1; i <= 60; ++i) {
-    const std::string n = std::to_string(i), last = std::to_string(i - 1);
     // Some wait for nodes whose value they do not use.
-    text += "r" + n + " = Relu(x" +
-            (i > 10 ? ", ^r" + std::to_string(i - 10) : "") +
-            ") @/device:SIM:" + std::to_string(i % 2) + "\n" + "sum" + n +
-            " = AddV2(sum" + last + ", r" + n +
-            ") @/device:SIM:" + std::to_string(i / 7 % 2) + "\n";
+    const std::string control =
+        i > 10 ? ", ^r" + std::to_string(i - 10) : std::string();
+    absl::StrAppend(&text, "r", i, " = Relu(x", control,
+                    ") @/device:SIM:", i % 2, "\n", "sum", i, " = AddV2(sum",
+                    i - 1, ", r", i, ") @/device:SIM:", i / 7 % 2, "\n");
   }
   const Graph graph = MakeGraph(text);
   const std::vector<float> in(1000, 1);

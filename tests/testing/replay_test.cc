@@ -203,7 +203,7 @@ absl::Status KernelFails(Process& process) {
 absl::Status CopyFails(Process& process) {
   HostDevice& device = Device(process);
   const TF_Tensor x = device.CopyFromHost(Floats({1}, {1})).value();
-  const absl::Status failed = device.CopyToHost(x).status();
+  absl::Status failed = device.CopyToHost(x).status();
   if (!absl::IsInternal(failed)) return failed;
   return device.CopyToHost(x).status();
 }

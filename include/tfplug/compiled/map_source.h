@@ -43,12 +43,12 @@ struct MapLaunch {
 inline absl::Status PlanMap(const Target& target, uint64_t code,
                             LaunchPlan& plan) {
   const MapLaunch launch(target, plan);
-  const int64_t block = target.group_size * kMapSteps;
+  const int64_t block = int64_t{target.group_size} * kMapSteps;
   const int64_t blocks = (launch.row_size + block - 1) / block;
   const int64_t rows_per_group = std::max<int64_t>(block / launch.row_size, 1);
   const int64_t row_groups =
       (launch.rows + rows_per_group - 1) / rows_per_group;
-  const absl::Status status =
+  absl::Status status =
       plan.Fill(Primitive::kMap, code, launch.variant,
                 std::max(row_groups * rows_per_group, blocks * row_groups) +
                     blocks * block);

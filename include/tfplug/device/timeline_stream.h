@@ -240,11 +240,10 @@ class TimelineStream
     const auto shared = std::make_shared<HostTask>(std::move(task));
     const std::lock_guard<std::mutex> lock(mutex_);
     StampTimer();
-    const absl::Status status =
-        AddHostStep([shared](const absl::Status& before) {
-          const absl::Status ran = shared->Run();
-          return before.ok() ? ran : before;
-        });
+    absl::Status status = AddHostStep([shared](const absl::Status& before) {
+      const absl::Status ran = shared->Run();
+      return before.ok() ? ran : before;
+    });
     if (!status.ok()) {
       shared->Release();
       return status;
@@ -340,8 +339,7 @@ class TimelineStream
     }
     const uint64_t before = timeline_->added();
     for (uint64_t offset = 0; offset < size; offset += kPieceSize) {
-      const absl::Status status =
-          add(offset, std::min(size - offset, kPieceSize));
+      absl::Status status = add(offset, std::min(size - offset, kPieceSize));
       if (status.ok()) continue;
       if (timeline_->added() > before) Abandon(lock, before, status);
       return status;
@@ -369,7 +367,7 @@ class TimelineStream
   // Lets the thread call run(status) once all work so far is done or has failed,
   // with its error. Work that is added from now on waits for it.
   absl::Status AddHostStep(HostStep run) {
-    const absl::Status closed = Close();
+    absl::Status closed = Close();
     if (!closed.ok() && timeline_->status().ok()) return closed;
     if (!thread_.joinable()) {
       TFPLUG_RETURN_IF_ERROR(internal::Guarded([&] {

@@ -75,7 +75,7 @@ class Executor {
       const Feeds& feeds, const std::vector<std::string>& fetches);
   // The same for tensors on devices. Values stay where they are.
   absl::StatusOr<std::vector<Located>> RunLocated(
-      LocatedFeeds feeds, const std::vector<std::string>& fetches);
+      const LocatedFeeds& feeds, const std::vector<std::string>& fetches);
 
   // Returns where a node is, such as "MY_DEVICE:0", or "host".
   std::string PlaceOf(const std::string& node) const {
@@ -105,7 +105,7 @@ class Executor {
   void Select(Step& step, const std::vector<Source>& fetches) const;
   void Work(Step& step);
   void Start(Step& step, size_t index);
-  void Finish(Step& step, size_t index, absl::Status status,
+  void Finish(Step& step, size_t index, const absl::Status& status,
               std::vector<Located> outputs);
 
   const Options options_;
@@ -209,7 +209,7 @@ inline absl::StatusOr<std::vector<TF_Tensor>> Executor::Run(
     const Feeds& feeds, const std::vector<std::string>& fetches) {
   LocatedFeeds located;
   for (const auto& [name, tensor] : feeds) located[name] = {tensor, nullptr};
-  auto values = RunLocated(std::move(located), fetches);
+  auto values = RunLocated(located, fetches);
   if (!values.ok()) return values.status();
   std::vector<TF_Tensor> results;
   for (const Located& value : *values) {
@@ -221,15 +221,15 @@ inline absl::StatusOr<std::vector<TF_Tensor>> Executor::Run(
 }
 
 inline absl::StatusOr<std::vector<Located>> Executor::RunLocated(
-    LocatedFeeds feeds, const std::vector<std::string>& fetches) {
+    const LocatedFeeds& feeds, const std::vector<std::string>& fetches) {
   Step step;
   step.random.seed(options_.seed);
   step.waiting.resize(nodes_.size());
   step.is_used.resize(nodes_.size());
-  for (auto& [name, value] : feeds) {
+  for (const auto& [name, value] : feeds) {
     auto source = ParseSource(name);
     if (!source.ok()) return source.status();
-    step.values.insert_or_assign(*source, std::move(value));
+    step.values.insert_or_assign(*source, value);
   }
   std::vector<Source> sources;
   for (const std::string& name : fetches) {
@@ -319,20 +319,21 @@ inline void Executor::Start(Step& step, size_t index) {
     status = moved.status();
     if (moved.ok()) inputs.push_back({*std::move(moved), to});
   }
-  if (!status.ok()) return Finish(step, index, std::move(status), {});
+  if (!status.ok()) return Finish(step, index, status, {});
   if (node.kernel == nullptr) {
     auto outputs = RunWithoutKernel(node, std::move(inputs));
     if (!outputs.ok()) return Finish(step, index, outputs.status(), {});
     return Finish(step, index, absl::OkStatus(), *std::move(outputs));
   }
-  RunKernel(
-      node, std::move(inputs),
-      [this, &step, index](absl::Status failure, std::vector<Located> outputs) {
-        Finish(step, index, std::move(failure), std::move(outputs));
-      });
+  RunKernel(node, std::move(inputs),
+            [this, &step, index](const absl::Status& failure,
+                                 std::vector<Located> outputs) {
+              Finish(step, index, failure, std::move(outputs));
+            });
 }
 
-inline void Executor::Finish(Step& step, size_t index, absl::Status status,
+inline void Executor::Finish(Step& step, size_t index,
+                             const absl::Status& status,
                              std::vector<Located> outputs) {
   std::lock_guard<std::mutex> lock(step.mutex);
   step.status.Update(status);

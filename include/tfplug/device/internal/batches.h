@@ -122,7 +122,7 @@ class Batches {
       }
       if (!*is_done) waits.push_back({&wait.timeline->counter(), wait.value});
     }
-    const absl::Status status = machine_.Submit(
+    absl::Status status = machine_.Submit(
         recording->batch, waits, timeline_->counter(), recording->value);
     if (!status.ok()) {
       timeline_->Fail(status);

@@ -96,7 +96,7 @@ class Timeline final : public Progress {
   // Waits until the step is done. After an error, waits for what the device
   // still does.
   absl::Status BlockHost(uint64_t value) {
-    const absl::Status failed = BlockUntilSubmitted(value);
+    absl::Status failed = BlockUntilSubmitted(value);
     if (!failed.ok()) value = device_submitted_;
     if (WasReached(value)) return failed;
     const absl::Status waited = counter_.Wait(value);
