@@ -30,17 +30,23 @@ FAULTS = {
     "attribute_unknown": "kernel-ops",
     "buffer_shared": "graph-small",
     "callback_null": "registration",
+    "constant_folded": "graph-results",
     "copy_rounds_down": "copies",
     "dependency_ignored": "order",
+    "destroy_missing": "registration",
     "device_fails": "devices",
     "empty_graph_fails": "graph-empty",
     "empty_output_unset": "kernel-empty",
     "event_complete": "events",
     "fill_swapped": "fills",
     "foreign_device_aborts": "graph-foreign-device",
+    "fusion_without_kernel": "graph-results",
+    "fusion_wrong": "graph-results",
     "handle_unset": "handles",
     "host_callback_dropped": "host-callback",
+    "host_callback_lost": "host-callback",
     "host_memory_unknown": "kernel-ops",
+    "host_misaligned": "alignment",
     "huge_overflow": "huge-allocation",
     "huge_throws": "huge-allocation",
     "input_unchecked": "kernel-faults",
@@ -52,20 +58,28 @@ FAULTS = {
     "malformed_crashes": "graph-malformed",
     "misaligned": "alignment",
     "name_dangling": "names",
+    "name_lower_case": "registration",
     "preserved_removed": "graph-small",
     "profile_size_unset": "profiler",
     "profiler_frees_twice": "profiler",
     "properties_leak": "graph-leaks",
     "reads_environment": "environment",
     "statistics_invented": "statistics",
+    "status_leak": "kernel-faults",
+    "stream_unset": "handles",
     "struct_size_ignored": "layouts",
     "struct_size_zero": "struct-sizes",
+    "sums_split": "kernel-sets",
     "task_refers_to_stack": "late-reads",
     "tensor_leak": "kernel-faults",
     "threads_race": "threads",
     "timer_in_picoseconds": "timers",
+    "type_gpu": "type-name",
     "type_with_cpu": "type-name",
+    "updates_missing": "kernel-sets",
 }
+# What working plug-ins do, and no fault: there must be no finding.
+ACCEPTED = ("no_device", "no_statistics", "pass_unchanged", "synchronous")
 # Faults of the file, each with a macro.
 BUILDS = {
     "EXPORTS_PROTOBUF": "exports",
@@ -74,8 +88,12 @@ BUILDS = {
 }
 
 
+def c_compiler():
+    return os.environ.get("CC", "cc").split()
+
+
 def compile_plugins(directory):
-    """Returns the correct plug-in and those of BUILDS."""
+    """Returns the one in plain C, the other correct plug-in and those of BUILDS."""
     compiler = [*os.environ.get("CXX", "c++").split(), "-pthread"]
 
     def compile_one(job):
@@ -92,17 +110,22 @@ def compile_plugins(directory):
                         f"-Wl,--version-script={SOURCE}/exports.map"], check=True)
         return library
 
+    plain = directory / "plain.so"
+    subprocess.run([*c_compiler(), "-std=gnu11", "-fPIC", "-shared", "-w",
+                    SOURCE / "plain.c", "-o", plain,
+                    f"-Wl,--version-script={SOURCE}/exports.map"], check=True)
     macros = ["CORRECT", *BUILDS]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         device, *others = pool.map(compile_one, [
             ("plugin.cc", "CORRECT"), *(("others.cc", macro) for macro in macros)])
-    return [link(macro, device, other) for macro, other in zip(macros, others)]
+    return [plain, *(link(macro, device, other) for macro, other in zip(macros, others))]
 
 
 def run(*plugins, fault="", only=(), without=(), seconds=20):
     """Returns the results by check."""
     checks = [each for name, each in check_list.CHECKS.items()
-              if (not only or name in only) and name not in ("tensorflow", *without)]
+              if (not only or name in only) and
+              name not in ("tensorflow", "op-sweep", *without)]
     checker = check.Checker(plugins, seconds, variables={"TFPLUG_TEST_FAULT": fault})
     return {each.check.name: each for each in checker.run(checks, follow=not only)}
 
@@ -128,7 +151,7 @@ class CheckTest(unittest.TestCase):
             raise unittest.SkipTest("packaging/python/abseil.py has not been run")
         cls.directory = tempfile.TemporaryDirectory()
         directory = pathlib.Path(cls.directory.name)
-        cls.good, *cls.builds = compile_plugins(directory)
+        cls.plain, cls.good, *cls.builds = compile_plugins(directory)
         check_host.build(print)
 
     @classmethod
@@ -136,12 +159,23 @@ class CheckTest(unittest.TestCase):
         cls.directory.cleanup()
 
     def test_a_correct_plugin_passes(self):
-        for plugin in [self.good, *PLUGINS]:
+        for plugin in [self.good, self.plain, *PLUGINS]:
             with self.subTest(plugin=plugin):
                 results = run(plugin)
                 self.assertEqual(caught_by(results), {})
-                for name in ("threads", "kernel-faults", "graph-leaks", "profiler"):
+                for name in ("threads", "layouts", "kernel-faults", "graph-leaks",
+                             "graph-results"):
                     self.assertEqual(results[name].status, "passed", results[name])
+                if plugin in PLUGINS:
+                    self.assertIn("2.5, 2.6, 2.7,", str(results["layouts"].findings))
+                    changed = re.search(r"changed (\d+)",
+                                        str(results["graph-results"].findings))
+                    self.assertGreater(int(changed[1]), 10)
+
+    def test_what_working_plugins_do_is_accepted(self):
+        for behaviour in ACCEPTED:
+            with self.subTest(behaviour=behaviour):
+                self.assertEqual(caught_by(run(self.good, fault=behaviour)), {})
 
     def test_each_fault_is_caught_by_its_check_and_no_other(self):
         cases = [(self.good, fault, name) for fault, name in FAULTS.items()]
@@ -151,8 +185,8 @@ class CheckTest(unittest.TestCase):
             plugin, fault, name = case
             # Random programs take long, and are about a device's functions.
             is_device = not re.match("exports|entry|kernel|graph|profiler", name)
-            return run(plugin, fault=fault, seconds=2 if "hangs" in fault else 20,
-                       without=() if is_device else ("random-programs", "threads"))
+            return run(plugin, fault=fault, seconds=8 if "hangs" in fault else 20,
+                       without=() if is_device else ("random-programs", "threads", "layouts"))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for case, results in zip(cases, pool.map(run_case, cases)):
                 with self.subTest(case=case):
@@ -166,7 +200,7 @@ class CheckTest(unittest.TestCase):
             path.write_bytes(self.good.read_bytes())
         for plugin, fault, text in (
                 (copy, "", "both register the device type HAND"),
-                (other, "setting_off", "want different settings"), (other, "", "")):
+                (other, "setting_off", "differ in remapping"), (other, "", "")):
             with self.subTest(plugin=plugin, fault=fault):
                 found = run(self.good, plugin, fault=fault, only=["together"])["together"]
                 self.assertEqual(found.status, "failed" if text else "passed", found)
@@ -182,9 +216,23 @@ class CheckTest(unittest.TestCase):
     def test_the_list_is_what_the_program_has(self):
         source = (ROOT / "packaging/check_host/main.cc").read_text()
         for name in check_list.CHECKS:
-            if name not in check_list.ON_FILES and name not in ("together", "tensorflow"):
-                self.assertIn(f'{{"{name}", Check', source)
+            if name not in check_list.ON_FILES and name not in (
+                    "together", "tensorflow", "op-sweep"):
+                self.assertRegex(source, rf'{{"{name}", (Check|WriteKernels)')
         self.assertIn("late-reads", command("--list").stdout)
+
+    def test_the_lists_of_kernels(self):
+        listed = run(PLUGINS[0], only=["kernels"])["kernels"].findings[0][1]
+        self.assertIn(" Fill(dims) ", listed)
+        self.assertIn(" Relu ", listed)
+
+    def test_a_release_and_a_seed(self):
+        done = command("--release", "2.6", "--only", "fills", self.good)
+        self.assertIn("mem_zero, memset or memset32 is null", done.stdout)
+        done = command("--seed", "7", "--only", "graph_results", self.good)
+        self.assertIn("of seed 7", done.stdout)
+        done = command("--seed", "7", "--only", "op_sweep", self.good)
+        self.assertIn("TensorFlow is not installed", done.stdout)
 
     def test_reports(self):
         page = pathlib.Path(self.directory.name, "report.html")
@@ -216,7 +264,8 @@ class CheckTest(unittest.TestCase):
         self.assertTrue((directory / "report.html").is_file())
 
     def test_wrong_arguments(self):
-        for arguments in (["--only", "nothing", self.good], ["/nowhere.so"], []):
+        for arguments in (["--only", "nothing", self.good], ["/nowhere.so"], [],
+                          ["--release", "2.4", self.good]):
             done = command(*arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn("tfplug check: ", done.stderr)

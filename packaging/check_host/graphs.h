@@ -14,42 +14,18 @@
 #include "plugin.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/testing/graph_text.h"
+#include "tfplug/testing/op_spec.h"
 
 // Checks of a plug-in's graph passes. Whatever a pass does, the graph that it
 // returns must be one that TensorFlow accepts.
 namespace tfplug::check {
 
-// Makes TensorFlow's definitions of the ops in these graphs known, as far as
-// passes need them: T is the type of each argument.
-inline void DefineOps() {
-  struct Op {
-    const char* name;
-    int inputs, outputs;
-  };
-  constexpr Op kOps[] = {
-      {"Placeholder", 0, 1},   {"Const", 0, 1},   {"Identity", 1, 1},
-      {"Relu", 1, 1},          {"AddV2", 2, 1},   {"MatMul", 2, 1},
-      {"Mul", 2, 1},           {"BiasAdd", 2, 1}, {"Enter", 1, 1},
-      {"Merge", 2, 2},         {"Switch", 2, 2},  {"LoopCond", 1, 1},
-      {"NextIteration", 1, 1}, {"Exit", 1, 1},    {"NoOp", 0, 0},
-      {"TfplugUnknown", 1, 1}};
-  using internal::AppendField;
-  for (const Op& op : kOps) {
-    std::string def, attr;
-    AppendField(def, 1, std::string(op.name));
-    const auto argument = [&](uint32_t field, int i) {
-      std::string arg;
-      AppendField(arg, 1, absl::StrCat(field == 2 ? "x" : "y", i));
-      AppendField(arg, 4, std::string("T"));
-      AppendField(def, field, arg);
-    };
-    for (int i = 0; i < op.inputs; ++i) argument(2, i);
-    for (int i = 0; i < op.outputs; ++i) argument(3, i);
-    AppendField(attr, 1, std::string("T"));
-    AppendField(attr, 2, std::string("type"));
-    AppendField(def, 4, attr);
-    testing::KnownOpDefs()[op.name] = def;
-  }
+// Defines an op that no plug-in knows.
+inline void DefineUnknownOp() {
+  testing::KnownOpDefs()["TfplugUnknown"] =
+      testing::OpDefFromSpecs("TfplugUnknown", {"x: T"}, {"y: T"},
+                              {"T: type", "setting: int"})
+          .value();
 }
 
 // A graph, what TensorFlow states about it, and its serialized form.

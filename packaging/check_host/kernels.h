@@ -10,7 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graphs.h"
 #include "plugin.h"
+#include "tfplug/testing/optimizer_settings.h"
 
 // Checks of a plug-in's kernels. A few ops with simple arguments are run.
 namespace tfplug::check {
@@ -23,12 +27,13 @@ using testing::KernelRun;
 inline void CheckKernels(Plugin& plugin) {
   Report& report = plugin.report();
   if (!plugin.InitKernels()) return;
-  std::set<std::string> ops, on_host, device_types;
+  std::set<std::string> device_types;
+  std::map<std::string, std::set<std::string>> ops;  // arguments in host memory
   std::map<std::string, int> exact;  // kernels by everything that selects them
   for (const auto& kernel : KernelRegistry::Get().kernels()) {
-    ops.insert(kernel->op);
+    ops[kernel->op].insert(kernel->host_memory.begin(),
+                           kernel->host_memory.end());
     device_types.insert(kernel->device_type);
-    if (!kernel->host_memory.empty()) on_host.insert(kernel->op);
     std::string key = kernel->op + " for " + kernel->device_type;
     if (!kernel->label.empty()) key += ", label " + kernel->label;
     key += ", priority " + std::to_string(kernel->priority);
@@ -58,29 +63,61 @@ inline void CheckKernels(Plugin& plugin) {
   }
   std::string text = std::to_string(KernelRegistry::Get().kernels().size()) +
                      " kernels of " + std::to_string(ops.size()) + " ops:";
-  for (const std::string& op : ops) {
-    text += " " + op + (on_host.count(op) != 0 ? "*" : "");
+  for (const auto& [op, on_host] : ops) {
+    text += " " + op;
+    if (!on_host.empty()) {
+      absl::StrAppend(&text, "(", absl::StrJoin(on_host, ","), ")");
+    }
   }
-  report.Note(text + (on_host.empty() ? ""
-                                      : " (*: with arguments in host "
-                                        "memory)"));
+  report.Note(text);
+  if (text.find('(') != std::string::npos) {
+    report.Note("in parentheses: arguments that a kernel has in host memory");
+  }
 }
 
-// Writes each kernel's op, device type, arguments in host memory and constrained
-// attributes, for check_kernels.py.
-inline void CheckKernelOps(Plugin& plugin) {
+// Returns whether the passes undo what TensorFlow's memory optimizer makes of an
+// AddN.
+inline bool JoinsSums(Plugin& plugin) {
+  const auto example = MakeExample(plugin, R"(
+x, y, z: float[2,4] = Placeholder() {dtype=float}
+zeros: float[2,4] = ZerosLike(x)
+variable: float[2,4] = TemporaryVariable() {shape=shape[2,4], dtype=float, var_name="v"}
+start: float[2,4] = Assign(variable, zeros) {validate_shape=false, use_locking=false}
+a: float[2,4] = AssignAdd(start, x) {use_locking=false}
+b: float[2,4] = AssignAdd(start, y) {use_locking=false}
+c: float[2,4] = AssignAdd(start, z) {use_locking=false}
+sum: float[2,4] = DestroyTemporaryVariable(start, ^a, ^b, ^c) {var_name="v"}
+out: float[2,4] = Identity(sum)
+)",
+                                   {"out"});
+  if (example == nullptr) return false;
+  plugin.report().Step("optimize_func");
+  const auto outcome = plugin.graph()->Optimize(example->bytes, example->item);
+  const auto graph = Graph::Parse(outcome.graph);
+  return graph.ok() && !graph->has_op("AssignAdd");
+}
+
+// Writes each kernel's op, device type, arguments in host memory, and attributes
+// with their types, for check_kernels.py. Then the rewriters of TensorFlow's that
+// a pass turns off, or whose work it undoes.
+inline void WriteKernels(Plugin& plugin) {
   if (!plugin.InitKernels()) return;
   for (const auto& kernel : KernelRegistry::Get().kernels()) {
-    std::string line = kernel->op + ";" + kernel->device_type + ";";
-    for (const std::string& argument : kernel->host_memory) {
-      line += " " + argument;
-    }
-    line += ";";
+    std::vector<std::string> attrs;
     for (const auto& [attr, types] : kernel->type_constraints) {
-      line += " " + attr;
+      attrs.push_back(absl::StrCat(attr, "=", absl::StrJoin(types, ",")));
     }
-    plugin.report().Data(line);
+    plugin.report().Data(absl::StrJoin(
+        {kernel->op, kernel->device_type,
+         absl::StrJoin(kernel->host_memory, " "), absl::StrJoin(attrs, " ")},
+        ";"));
   }
+  if (plugin.init_graph() == nullptr || plugin.graph() == nullptr) return;
+  const auto settings = testing::MergeSettings({plugin.graph()->configs()});
+  if (!settings.ok()) return;
+  std::vector<std::string> off = settings->off;
+  if (JoinsSums(plugin)) off.push_back("memory_optimization");
+  plugin.report().Data("off;" + absl::StrJoin(off, " "));
 }
 
 // An op with float arguments of one shape, and its value at `x`, `y`.

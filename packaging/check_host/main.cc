@@ -3,8 +3,8 @@
 // TensorFlow's side of one check of a plug-in: see check.py, which compiles
 // this program on the user's machine.
 //
-//   check_host CHECK PLUGIN.so... [--lazy] [--first LIBRARY]...
-//       [--releases 2.5,2.6,...]
+//   check_host CHECK PLUGIN.so... [--lazy] [--first LIBRARY]... [--ops OPLIST]
+//       [--release 2.21] [--releases 2.5,2.6,...] [--seed N]
 //
 // Writes lines of JSON on standard output, to which nothing else is written.
 #include <dlfcn.h>
@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_split.h"
+#include "define_ops.h"
 #include "graphs.h"
 #include "interpose.h"
 #include "kernels.h"
@@ -25,6 +27,7 @@
 #include "plugin.h"
 #include "profiler.h"
 #include "registration.h"
+#include "results.h"
 #include "streams.h"
 #include "stress.h"
 
@@ -59,7 +62,8 @@ constexpr struct {
     {"random-programs", CheckRandomPrograms},
     {"threads", CheckThreads},
     {"kernels", CheckKernels},
-    {"kernel-ops", CheckKernelOps},
+    {"kernel-ops", WriteKernels},
+    {"kernel-sets", WriteKernels},
     {"kernel-results", CheckKernelResults},
     {"kernel-empty", CheckKernelEmpty},
     {"kernel-faults", CheckKernelFaults},
@@ -71,6 +75,7 @@ constexpr struct {
     {"graph-cyclic", CheckGraphCyclic},
     {"graph-malformed", CheckGraphMalformed},
     {"graph-leaks", CheckGraphLeaks},
+    {"graph-results", CheckGraphResults},
     {"profiler", CheckProfiler},
 };
 
@@ -82,10 +87,12 @@ int Main(int argc, char** argv) {
   // Freed memory is overwritten, so that a later read of it fails each time.
   mallopt(M_PERTURB, 0x5a);
   testing::MakeFakeTensorFlow();  // sets the result of TF_Version
-  DefineOps();
+  DefineUnknownOp();
 
   Plugins plugins;
   bool is_lazy = false;
+  testing::Release release = capi::kNewestRelease;
+  uint64_t seed = 1;
   for (int i = 2; i < argc; ++i) {
     if (std::strcmp(argv[i], "--first") == 0 && i + 1 < argc) {
       report.Step(std::string("loading ") + argv[++i]);
@@ -93,6 +100,12 @@ int Main(int argc, char** argv) {
         report.Error(dlerror());
         return 0;
       }
+    } else if (std::strcmp(argv[i], "--ops") == 0 && i + 1 < argc) {
+      if (!report.Ok(DefineOps(argv[++i]), "--ops")) return 0;
+    } else if (std::strcmp(argv[i], "--release") == 0 && i + 1 < argc) {
+      release = testing::ParseRelease(argv[++i]);
+    } else if (std::strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+      seed = std::strtoull(argv[++i], nullptr, 10);
     } else if (std::strcmp(argv[i], "--releases") == 0 && i + 1 < argc) {
       for (const auto release :
            absl::StrSplit(argv[++i], ',', absl::SkipEmpty())) {
@@ -107,6 +120,8 @@ int Main(int argc, char** argv) {
   if (plugins.empty()) return 2;
   calls().path = plugins[0]->path().c_str();
   for (auto& plugin : plugins) {
+    plugin->release = release;
+    plugin->seed = seed;
     if (!plugin->Load(is_lazy)) return 0;
   }
   if (std::strcmp(argv[1], "together") == 0) {

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -62,6 +63,10 @@ class Plugin {
     return Find<GraphHost::InitGraph>("TF_InitGraph");
   }
 
+  ProfilerHost::InitProfiler init_profiler() const {
+    return Find<ProfilerHost::InitProfiler>("TF_InitProfiler");
+  }
+
   // Registers the device plug-in, unless it was registered before. Reports an
   // error and returns null if that fails, or a skip if there is none.
   Host* host() {
@@ -71,7 +76,7 @@ class Plugin {
       return nullptr;
     }
     report_.Step("registration of the device");
-    testing::HostOptions options;
+    testing::HostOptions options(release);
     options.create_streams = false;
     auto host = Host::Register(init_plugin(), options);
     if (!report_.Ok(host.status(), "SE_InitPlugin")) return nullptr;
@@ -123,7 +128,7 @@ class Plugin {
       return nullptr;
     }
     report_.Step("TF_InitGraph");
-    auto graph = GraphHost::Register(init_graph());
+    auto graph = GraphHost::Register(init_graph(), release);
     if (!report_.Ok(graph.status(), "TF_InitGraph")) return nullptr;
     graph_ = Keep(*graph);
     return graph_;
@@ -131,6 +136,10 @@ class Plugin {
 
   // The releases of TensorFlow that can load the plug-in, such as 2.15.
   std::vector<std::string> releases;
+  // The release whose structs and calls it gets.
+  testing::Release release = capi::kNewestRelease;
+  // Selects random graphs and programs.
+  uint64_t seed = 1;
 
   const std::string& path() const { return path_; }
   Report& report() { return report_; }

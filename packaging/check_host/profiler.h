@@ -12,14 +12,16 @@ namespace tfplug::check {
 // Records two profiles, as TensorFlow does.
 inline void CheckProfiler(Plugin& plugin) {
   Report& report = plugin.report();
-  const auto init = plugin.Find<ProfilerHost::InitProfiler>("TF_InitProfiler");
-  if (init == nullptr) {
+  if (plugin.init_profiler() == nullptr) {
     return report.Skip("the plug-in exports no TF_InitProfiler");
+  }
+  if (testing::StructSizeIn<capi::TP_Profiler>(plugin.release) == 0) {
+    return report.Skip("this release has no profilers of plug-ins");
   }
   report.Step(
       "TF_InitProfiler, then destroy_profiler and "
       "destroy_profiler_fns, twice each");
-  auto host = ProfilerHost::Register(init);
+  auto host = ProfilerHost::Register(plugin.init_profiler(), plugin.release);
   if (!report.Ok(host.status(), "TF_InitProfiler")) return;
   ProfilerHost* const profiler = Keep(*host);
   for (int round = 0; round < 2; ++round) {

@@ -4,7 +4,6 @@
 
 #include <alloca.h>
 
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -12,7 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "plugin.h"
+#include "tfplug/testing/conformance.h"
+#include "tfplug/testing/optimizer_settings.h"
 
 // Checks of what happens when TensorFlow loads a plug-in.
 namespace tfplug::check {
@@ -151,86 +153,81 @@ inline void CheckTypeName(Plugin& plugin) {
   }
 }
 
-// Registers the plug-in with the structs of each release that can load it, one
-// after the other, between canaries.
+// Runs short random programs on the first device, if there is one.
+inline absl::Status Exercise(Host& host, uint64_t seed) {
+  const auto count = host.DeviceCount();
+  if (!count.ok() || *count == 0) return count.status();
+  auto device = host.Device(0);
+  if (!device.ok()) return device.status();
+  absl::Status status = (*device)->CreateStreams();
+  if (status.ok()) status = testing::CheckDevice(**device, {seed, 0});
+  return status;
+}
+
+// Registers the plug-in with the structs and calls of a release, between
+// canaries, and uses its device.
+inline absl::Status CheckLayout(Plugin& plugin, testing::Release release) {
+  if (plugin.init_plugin() != nullptr) {
+    testing::HostOptions options(release);
+    options.create_streams = false;
+    auto host = Host::Register(plugin.init_plugin(), options);
+    if (!host.ok()) return host.status();
+    Host* const kept = Keep(*host);
+    const auto callback = [](Host& each) {
+      return reinterpret_cast<const void*>(
+          each.stream_executor().host_callback);
+    };
+    absl::Status status = kept->Problems();
+    if (status.ok() && callback(*kept) != callback(*plugin.host())) {
+      status = absl::InternalError(
+          "fills the slots of another release: TensorFlow would call the "
+          "wrong function for host_callback");
+    }
+    if (status.ok()) status = Exercise(*kept, plugin.seed);
+    if (!status.ok()) return status;
+  }
+  if (plugin.init_graph() != nullptr) {
+    auto graph = GraphHost::Register(plugin.init_graph(), release);
+    if (!graph.ok()) return graph.status();
+    Keep(*graph);
+  }
+  const bool has_profilers =
+      testing::StructSizeIn<capi::TP_Profiler>(release) > 0;
+  if (plugin.init_profiler() != nullptr && has_profilers) {
+    auto profiler = ProfilerHost::Register(plugin.init_profiler(), release);
+    if (!profiler.ok()) return profiler.status();
+    Keep(*profiler);
+  }
+  return absl::OkStatus();
+}
+
+// Does so for each release that can load the plug-in, one after the other.
 inline void CheckLayouts(Plugin& plugin) {
   Report& report = plugin.report();
   if (plugin.init_plugin() == nullptr && plugin.init_graph() == nullptr) {
     return report.Skip("the plug-in has neither a device nor a pass");
   }
+  if (plugin.init_plugin() != nullptr && plugin.host() == nullptr) return;
   std::map<std::string, std::vector<std::string>> found;  // releases by problem
-  std::string good;
-  const void* newest_callback = nullptr;
-  if (Host* const host = plugin.init_plugin() ? plugin.host() : nullptr) {
-    newest_callback =
-        reinterpret_cast<const void*>(host->stream_executor().host_callback);
-  }
+  std::vector<std::string> good;
   for (const std::string& name : plugin.releases) {
-    report.Step("registration with the structs of " + name);
-    const testing::Release release = testing::ParseRelease(name.c_str());
-    absl::Status status;
-    if (plugin.init_plugin() != nullptr) {
-      testing::HostOptions options;
-      options.sizes = testing::StructSizes(release);
-      auto host = Host::Register(plugin.init_plugin(), options);
-      status = host.status();
-      if (host.ok()) {
-        Host* const kept = Keep(*host);
-        status = kept->Problems();
-        const auto callback = kept->stream_executor().host_callback;
-        if (status.ok() &&
-            reinterpret_cast<const void*>(callback) != newest_callback) {
-          status = absl::InternalError(
-              "fills the slots of another release: TensorFlow would call the "
-              "wrong function for host_callback");
-        }
-      }
-    }
-    if (status.ok() && plugin.init_graph() != nullptr) {
-      auto graph = GraphHost::Register(plugin.init_graph(), release);
-      status = graph.status();
-      if (graph.ok()) Keep(*graph);
-    }
-    if (status.ok()) {
-      good += good.empty() ? name : ", " + name;
-    } else {
-      found[std::string(status.message())].push_back(name);
-    }
+    report.Step("the structs of " + name);
+    const absl::Status status =
+        CheckLayout(plugin, testing::ParseRelease(name.c_str()));
+    (status.ok() ? good : found[std::string(status.message())]).push_back(name);
   }
   for (const auto& [problem, releases] : found) {
-    std::string list;
-    for (const std::string& name : releases) {
-      list += list.empty() ? name : ", " + name;
-    }
-    report.Warning("with the structs of " + list + ": " + problem);
+    report.Warning("with the structs of " + absl::StrJoin(releases, ", ") +
+                   ": " + problem);
   }
-  if (!good.empty()) report.Note("right with the structs of " + good);
-}
-
-// Returns what TensorFlow makes of settings: Default is On, except for the
-// first, disable_model_pruning.
-inline std::string EffectiveSettings(const capi::TP_OptimizerConfigs& configs) {
-  constexpr size_t kFirst =
-      offsetof(capi::TP_OptimizerConfigs, disable_model_pruning);
-  std::array<capi::TF_TriState,
-             (sizeof(configs) - kFirst) / sizeof(capi::TF_TriState)>
-      toggles;
-  std::memcpy(toggles.data(), reinterpret_cast<const char*>(&configs) + kFirst,
-              sizeof(toggles));
-  std::string effective;
-  for (const capi::TF_TriState toggle : toggles) {
-    const bool is_first = effective.empty();
-    effective += (is_first ? toggle == capi::TF_TriState_On
-                           : toggle != capi::TF_TriState_Off)
-                     ? '1'
-                     : '0';
-  }
-  return effective;
+  if (good.empty()) return;
+  report.Note("right with the structs of " + absl::StrJoin(good, ", "));
 }
 
 // Registers several plug-ins in one process.
 inline void CheckTogether(Plugins& plugins) {
-  std::map<std::string, std::string> names, settings;
+  std::map<std::string, std::string> names, passes;
+  std::vector<capi::TP_OptimizerConfigs> settings;
   for (auto& plugin : plugins) {
     Report& report = plugin->report();
     if (plugin->init_plugin() != nullptr) {
@@ -248,15 +245,19 @@ inline void CheckTogether(Plugins& plugins) {
     if (plugin->init_graph() != nullptr) {
       GraphHost* const graph = plugin->graph();
       if (graph == nullptr) return;
-      settings.emplace(EffectiveSettings(graph->configs()), plugin->path());
+      const auto [other, is_new] =
+          passes.emplace(graph->device_type(), plugin->path());
+      if (!is_new) {
+        report.Error(other->second + " and " + plugin->path() +
+                     " both have passes for the device type " +
+                     graph->device_type());
+      }
+      settings.push_back(graph->configs());
     }
   }
-  if (settings.size() > 1) {
-    plugins[0]->report().Error(
-        settings.begin()->second + " and " + settings.rbegin()->second +
-        " want different settings of TensorFlow's rewriters: TensorFlow "
-        "crashes in PrintPluginConfigsIfConflict on a graph for both");
-  }
+  const auto merged = testing::MergeSettings(settings);
+  plugins[0]->report().Ok(merged.status(),
+                          "settings of TensorFlow's rewriters");
 }
 
 }  // namespace tfplug::check

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "tfplug/base/internal/wire.h"
+#include "define_ops.h"
 #include "tfplug/testing.h"
 #include "tfplug/testing/executor.h"
 #include "tfplug/testing/process.h"
@@ -66,18 +66,6 @@ Settings ParseArguments(int argc, char** argv) {
   return settings;
 }
 
-absl::Status DefineOps(const std::string& path) {
-  TFPLUG_ASSIGN_OR_RETURN(const std::string ops, ReadFile(path));
-  for (internal::WireReader list(ops); list.Next();) {
-    std::string name;
-    for (internal::WireReader op(list.bytes()); op.Next();) {
-      if (op.number() == 1) name = std::string(op.bytes());
-    }
-    testing::KnownOpDefs()[name] = std::string(list.bytes());
-  }
-  return absl::OkStatus();
-}
-
 // Runs a plug-in's optimizer on the graph, whose nodes are all placed then, as
 // TensorFlow's are.
 absl::StatusOr<std::string> Optimize(testing::Process& process,
@@ -110,7 +98,7 @@ absl::StatusOr<std::string> Optimize(testing::Process& process,
 
 absl::Status Run(const std::string& graph_path, const std::string& ops_path,
                  const std::string& out, const Settings& settings) {
-  TFPLUG_RETURN_IF_ERROR(DefineOps(ops_path));
+  TFPLUG_RETURN_IF_ERROR(check::DefineOps(ops_path));
   TFPLUG_ASSIGN_OR_RETURN(std::string graph_def, ReadFile(graph_path));
   // Never destroyed, as in TensorFlow.
   auto& process = *new testing::Process(settings.process);

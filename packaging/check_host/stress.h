@@ -43,7 +43,7 @@ inline void CheckRandomPrograms(Plugin& plugin) {
   FakeDevice* const device = plugin.device();
   if (device == nullptr) return;
   plugin.report().Step("random programs on four streams");
-  const absl::Status status = testing::CheckDevice(*device, {1, 0.2});
+  const absl::Status status = testing::CheckDevice(*device, {plugin.seed, 0.2});
   if (!status.ok()) plugin.report().Error(std::string(status.message()));
 }
 

@@ -13,14 +13,16 @@ import sys
 
 try:
     from tfplug import (check_host, check_kernels, check_list, check_report,
-                        check_symbols, doctor)
+                        check_sweep, check_symbols, doctor, run_graph)
 except ImportError:  # Run from the source tree.
     import check_host
     import check_kernels
     import check_list
     import check_report
+    import check_sweep
     import check_symbols
     import doctor
+    import run_graph
 
 
 @dataclasses.dataclass
@@ -48,6 +50,11 @@ def _add_arguments(parser):
                         help="run this check only; may be repeated")
     parser.add_argument("--seconds", type=float, default=60,
                         help="the time limit of one check; default: %(default)s")
+    parser.add_argument("--release", default="", metavar="2.15",
+                        help="check as this release of TensorFlow, which has other "
+                        "structs; default: the newest")
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="of random graphs and arguments; default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--html", type=pathlib.Path, metavar="FILE",
                         help="also write the report to this file")
@@ -65,14 +72,16 @@ def _status(findings):
 class Checker:
     """Runs checks of one plug-in."""
 
-    def __init__(self, plugins, seconds=60, say=lambda _: None, variables=None):
+    def __init__(self, plugins, seconds=60, say=lambda _: None, variables=None,
+                 release="", seed=1):
         self._plugins = [pathlib.Path(path).resolve() for path in plugins]
         self._library = check_symbols.Library(self._plugins[0])
         self._seconds = seconds
         self._say = say
         self._variables = variables or {}  # of the environment, for the plug-in
         self._program = None
-        self._options = []
+        self._seed = seed
+        self._options = ["--seed", str(seed)] + (["--release", release] if release else [])
         self._why_not = ""
 
     def _prepare(self):
@@ -81,6 +90,7 @@ class Checker:
             return
         try:
             self._program = check_host.build(self._say)
+            self._options += ["--ops", run_graph.op_list()]
             for plugin in self._plugins:
                 self._options += check_host.loading(check_symbols.Library(plugin))
         except check_host.Error as error:
@@ -89,9 +99,13 @@ class Checker:
     def _findings(self, check):
         if check.name in check_list.ON_FILES:
             return list(check_list.ON_FILES[check.name](self._library))
-        if check.name == "tensorflow":
+        if check.name in ("tensorflow", "op-sweep"):
             if check_symbols.tensorflow_directory() is None:
                 return [("skipped", "TensorFlow is not installed")]
+        if check.name == "op-sweep":
+            return list(check_sweep.check(self._plugins[0], min(self._seconds / 2, 30),
+                                          self._seed, self._variables))
+        if check.name == "tensorflow":
             found, _ = doctor.check_library(str(self._plugins[0]))
             return [("note" if each.level == "ok" else each.level, each.text)
                     for each in found]
@@ -105,7 +119,9 @@ class Checker:
         findings = check_host.run([self._program, check.name, *plugins, *options],
                                   self._seconds, self._variables)
         if check.name == "kernel-ops":
-            return list(check_kernels.check(findings))
+            return list(check_kernels.check_ops(findings))
+        if check.name == "kernel-sets":
+            return list(check_kernels.check_sets(findings))
         if check.name == "load" and "--lazy" in options:
             findings.append(("note", "C++ symbols of TensorFlow were left unbound: they "
                              "are not here"))
@@ -135,6 +151,7 @@ class Checker:
 
 
 def _select(names):
+    names = [name.replace("_", "-") for name in names]
     unknown = [name for name in names if name not in check_list.CHECKS]
     if unknown:
         raise check_host.Error(f"there is no check {unknown[0]}: see tfplug check --list")
@@ -149,6 +166,10 @@ def run(options):
         return 0
     try:
         checks = _select(options.only)
+        known = [".".join(each.split(".")[:2]) for each in check_symbols.releases()]
+        if options.release and options.release not in known:
+            raise check_host.Error(f"there is no release {options.release} here, only " +
+                                   ", ".join(known))
         if not options.plugins:
             raise check_host.Error("name a plug-in, such as libplugin.so")
         for path in options.plugins:
@@ -159,7 +180,8 @@ def run(options):
         return 2
     progress = check_report.Progress(len(checks), not options.json)
     results = []
-    for result in Checker(options.plugins, options.seconds, progress.say).run(
+    for result in Checker(options.plugins, options.seconds, progress.say,
+                          release=options.release, seed=options.seed).run(
             checks, follow=not options.only):
         results.append(result)
         progress.done(result)

@@ -52,7 +52,7 @@ def _compile(command):
         raise Error(f"{shlex.join(map(str, command))} fails:\n{done.stdout[-2000:]}")
 
 
-def _keep(name, recipe, build):
+def keep(name, recipe, build):
     """Returns the directory of a kept build, built by build(directory) if it must be."""
     found = kept_build.find(kept_build.cache(), name, recipe)
     if found:
@@ -89,7 +89,7 @@ def build(say, name="check"):
         _compile([*compiler, "-rdynamic", "-pthread", built, f"-L{prefix}/lib", "-labsl",
                   "-ldl", "-o", directory / f"{name}_host"])
         built.unlink()
-    kept = _keep(f"{name}-host", _recipe(compiler, prefix), compile_program)
+    kept = keep(f"{name}-host", _recipe(compiler, prefix), compile_program)
     return kept / f"{name}_host"
 
 
@@ -101,7 +101,7 @@ def _empty_libraries(names):
         for name in names:
             _compile([*compiler, "-shared", "-fPIC", "-x", "c", os.devnull,
                       f"-Wl,-soname,{name}", "-o", directory / name])
-    kept = _keep("check-empty", shlex.join([*compiler, *names]), compile_empty)
+    kept = keep("check-empty", shlex.join([*compiler, *names]), compile_empty)
     return [kept / name for name in names]
 
 

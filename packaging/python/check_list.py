@@ -55,9 +55,6 @@ _ALL = (
           ("load", "struct-sizes", "names")),
     Check("type-name", "The device type is no name that TensorFlow takes for its own.",
           "Choose a type without CPU and GPU in it.", _BASIC),
-    Check("layouts", "Structs of every release, 2.5 to 2.22, are filled within their ends.",
-          "Fill no more than the struct_size that TensorFlow passes; two fields were "
-          "inserted in the middle of structs (2.7 and 2.10).", _BASIC),
     Check("devices", "Every device can be created, and reports its memory.",
           "Set SP_Device and device_memory_usage for each ordinal below the count.",
           _BASIC),
@@ -100,6 +97,10 @@ _ALL = (
     Check("random-programs", "Random programs on four streams end as on a model.",
           "The steps are the smallest program that fails.",
           (*_WORK, "copies", "fills", "events", "order")),
+    Check("layouts", "It works with the structs of every release, 2.5 to 2.22.",
+          "Fill no more than the struct_size that TensorFlow passes; two fields were "
+          "inserted in the middle of structs (2.7 and 2.10).",
+          (*_BASIC, "random-programs")),
     Check("threads", "Eight threads on four streams end with the right sums.",
           "TensorFlow calls every function from several threads at once: guard what they "
           "share.", (*_WORK, "copies", "events", "order")),
@@ -109,6 +110,9 @@ _ALL = (
     Check("kernel-ops", "Kernels name arguments and attributes that their ops have.",
           "Correct the name in TF_KernelBuilder_HostMemory or "
           "TF_KernelBuilder_TypeConstraint.", (*_BASIC, "kernels")),
+    Check("kernel-sets", "Ops that TensorFlow uses together have kernels together.",
+          "Register the kernels that are named, or turn off the rewriter in "
+          "TP_OptimizerConfigs.", (*_BASIC, "kernels", "kernel-ops")),
     Check("kernel-results", "Kernels of simple ops compute what the ops do.",
           "Compare the kernel with TensorFlow's for the CPU.",
           (*_STREAM, "kernels", "copies")),
@@ -139,6 +143,11 @@ _ALL = (
     Check("graph-leaks", "The pass deletes the objects that it creates.",
           "Delete each TF_Buffer, TF_GraphProperties and TF_Status once.",
           (*_PASS, "graph-small")),
+    Check("graph-results", "Graphs have the same values before and after the passes.",
+          "Fuse only what computes the same; a value may have other users, be fetched "
+          "or be fed.",
+          (*_PASS, *_WORK, "copies", "events", "order", "kernel-results",
+           "graph-small")),
     Check("profiler", "The profiler follows TensorFlow's protocol, twice.",
           "Own nothing in the structs, which are destroyed at once; set size_in_bytes; "
           "write at most that much.", _BASIC),
@@ -147,6 +156,9 @@ _ALL = (
           ("load",)),
     Check("tensorflow", "The TensorFlow of this environment loads it and trains with it.",
           "See tfplug doctor.", ("file",)),
+    Check("op-sweep", "Kernels compute what TensorFlow's kernels for the CPU do.",
+          "See docs/guide/op_sweep.md; the lines name the op, types, seed and case.",
+          (*_STREAM, "kernels", "kernel-results", "tensorflow")),
 )
 CHECKS = {check.name: check for check in _ALL}
 

@@ -42,6 +42,20 @@ def _summary(results):
                      if status in counts)
 
 
+def _merge(findings):
+    """Makes one line of neighbours that differ in a number before ": " only."""
+    merged = []
+    for level, text in findings:
+        start, colon, rest = text.partition(": ")
+        is_release = colon and start[0].isdigit() and " " not in start
+        if is_release and merged and merged[-1][2] == rest:
+            merged[-1][1] = f"{merged[-1][1].split()[0]} to {start}"
+        else:
+            merged.append([level, start if is_release else text, rest if is_release else ""])
+    return [(level, f"{start}: {rest}" if rest else start)
+            for level, start, rest in merged]
+
+
 def as_text(results, in_colour):
     def paint(status, text):
         return f"\033[{_COLOURS[status]}m{text}\033[0m" if in_colour else text
@@ -53,7 +67,7 @@ def as_text(results, in_colour):
             continue
         lines.append(f"{paint(result.status, f'{result.status:>7}')}  "
                      f"{result.check.name}")
-        for level, text in result.findings:
+        for level, text in _merge(result.findings):
             mark = "" if level in ("note", "skipped") else f"{level}: "
             lines += textwrap.wrap(mark + text, 96, initial_indent=" " * 11,
                                    subsequent_indent=" " * 13, break_long_words=False,

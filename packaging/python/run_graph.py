@@ -6,6 +6,7 @@ variables: its bytes, or, in a file that ends in .pbtxt, its text.
 """
 
 import ast
+import hashlib
 import json
 import math
 import pathlib
@@ -161,9 +162,15 @@ def _op_def(op):
     return text
 
 
-def _op_list():
-    ops = json.loads(_REGISTRY.read_text())["ops"]
-    return b"".join(_field(1, _op_def(op)) for op in ops)
+def op_list():
+    """Returns a file with the definitions of TensorFlow's ops, an OpList."""
+    registry = _REGISTRY.read_bytes()
+    recipe = hashlib.sha256(registry + pathlib.Path(__file__).read_bytes()).hexdigest()
+
+    def write(directory):
+        (directory / "ops").write_bytes(b"".join(
+            _field(1, _op_def(op)) for op in json.loads(registry)["ops"]))
+    return check_host.keep("check-ops", recipe, write) / "ops"
 
 
 # ---- Tensors ---------------------------------------------------------------------
@@ -264,8 +271,7 @@ def _graph_bytes(path):
 
 def _command(options, folder):
     (folder / "graph").write_bytes(_graph_bytes(options.graph))
-    (folder / "ops").write_bytes(_op_list())
-    command = [folder / "graph", folder / "ops", folder / "value"]
+    command = [folder / "graph", op_list(), folder / "value"]
     for plugin in options.plugin:
         if not pathlib.Path(plugin).is_file():
             raise check_host.Error(f"there is no file {plugin}")

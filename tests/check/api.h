@@ -27,6 +27,7 @@ TFPLUG_DECLARE(TF_RegisterKernelBuilder);
 TFPLUG_DECLARE(TF_OpKernelConstruction_GetAttrSize);
 TFPLUG_DECLARE(TF_OpKernelContext_Failure);
 TFPLUG_DECLARE(TF_GetStream);
+TFPLUG_DECLARE(TF_NumInputs);
 TFPLUG_DECLARE(TF_GetInput);
 TFPLUG_DECLARE(TF_AllocateOutput);
 TFPLUG_DECLARE(TF_DeleteTensor);
@@ -58,6 +59,7 @@ inline const char* DeviceType() {
   if (is_known && std::strstr(info.dli_fname, "other.so") != nullptr) {
     return "OTHER";
   }
+  if (Has("type_gpu")) return "GPU";
   return Has("type_with_cpu") ? "FASTCPU" : "HAND";
 }
 

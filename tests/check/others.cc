@@ -19,9 +19,9 @@ using namespace tfplug::capi;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// ---- The kernel: Relu of floats ---------------------------------------------
+// ---- Kernels of floats -------------------------------------------------
 
-void* CreateRelu(TF_OpKernelConstruction* construction) {
+void* Create(TF_OpKernelConstruction* construction) {
   if (Has("list_attribute")) {
     int32_t size = 0, total = 0;
     TF_Status* const status = TF_NewStatus();
@@ -32,47 +32,64 @@ void* CreateRelu(TF_OpKernelConstruction* construction) {
   }
   return nullptr;
 }
+void Delete(void*) {}
 
-void ComputeRelu(void*, TF_OpKernelContext* context) {
+float Relu(float x) { return x < 0 && !Has("kernel_wrong") ? 0 : x; }
+float Neg(float x) { return -x; }
+float Abs(float x) { return x < 0 ? -x : x; }
+float Same(float x) { return x; }
+
+// Computes the sum of the inputs, or a function of the one input.
+template <float (*function)(float)>
+void Compute(void*, TF_OpKernelContext* context) {
   TF_Status* const status = TF_NewStatus();
-  TF_Tensor *input = nullptr, *output = nullptr;
-  const auto fail = [&] {
-    TF_OpKernelContext_Failure(context, status);
-    if (input != nullptr && !Has("tensor_leak")) TF_DeleteTensor(input);
-    TF_DeleteStatus(status);
+  std::vector<TF_Tensor*> inputs;
+  const auto end = [&](bool has_failed) {
+    if (has_failed) TF_OpKernelContext_Failure(context, status);
+    for (TF_Tensor* const input : inputs) {
+      if (!has_failed || !Has("tensor_leak")) TF_DeleteTensor(input);
+    }
+    if (!has_failed || !Has("status_leak")) TF_DeleteStatus(status);
   };
   SP_Stream stream = TF_GetStream(context, status);
-  if (TF_GetCode(status) != TF_OK) return fail();
-  TF_GetInput(context, 0, &input, status);
-  if (TF_GetCode(status) != TF_OK && !Has("input_unchecked")) return fail();
+  if (TF_GetCode(status) != TF_OK) return end(true);
+  std::vector<const float*> from;
+  for (int i = 0; i < TF_NumInputs(context); ++i) {
+    TF_Tensor* input = nullptr;
+    TF_GetInput(context, i, &input, status);
+    if (TF_GetCode(status) != TF_OK && !Has("input_unchecked")) {
+      return end(true);
+    }
+    inputs.push_back(input);
+    from.push_back(static_cast<const float*>(TF_TensorData(input)));
+  }
   std::vector<int64_t> dims;
-  for (int i = 0; i < TF_NumDims(input); ++i) dims.push_back(TF_Dim(input, i));
-  const size_t size = TF_TensorByteSize(input);
+  for (int i = 0; i < TF_NumDims(inputs[0]); ++i) {
+    dims.push_back(TF_Dim(inputs[0], i));
+  }
+  const size_t size = TF_TensorByteSize(inputs[0]);
   if (size != 0 || !Has("empty_output_unset")) {
-    output = TF_AllocateOutput(context, 0, TF_FLOAT, dims.data(),
-                               static_cast<int>(dims.size()), size, status);
-    if (TF_GetCode(status) != TF_OK) return fail();
-    const auto* const from = static_cast<const float*>(TF_TensorData(input));
+    TF_Tensor* const output =
+        TF_AllocateOutput(context, 0, TF_FLOAT, dims.data(),
+                          static_cast<int>(dims.size()), size, status);
+    if (TF_GetCode(status) != TF_OK) return end(true);
     auto* const to = static_cast<float*>(TF_TensorData(output));
     stream->Add([=] {
       for (size_t i = 0; i < size / sizeof(float); ++i) {
-        const float x = from[i];
-        to[i] = x > 0 || Has("kernel_wrong") ? x : 0;
+        float sum = 0;
+        for (const float* const each : from) sum += each[i];
+        to[i] = function(sum);
       }
     });
     TF_DeleteTensor(output);
   }
-  TF_DeleteTensor(input);
-  TF_DeleteStatus(status);
+  end(false);
 }
 
-void DeleteRelu(void*) {}
-
-void Register() {
+void Register(const char* op, void (*compute)(void*, TF_OpKernelContext*)) {
   TF_Status* const status = TF_NewStatus();
   TF_KernelBuilder* const builder =
-      TF_NewKernelBuilder("Relu", Has("type_with_cpu") ? "FASTCPU" : "HAND",
-                          CreateRelu, ComputeRelu, DeleteRelu);
+      TF_NewKernelBuilder(op, DeviceType(), Create, compute, Delete);
   TF_KernelBuilder_TypeConstraint(builder, "T", TF_FLOAT, status);
   if (Has("attribute_unknown")) {
     TF_KernelBuilder_TypeConstraint(builder, "Tidx", TF_INT32, status);
@@ -80,7 +97,7 @@ void Register() {
   if (Has("host_memory_unknown")) {
     TF_KernelBuilder_HostMemory(builder, "shape");
   }
-  TF_RegisterKernelBuilder("Relu", builder, status);
+  TF_RegisterKernelBuilder(op, builder, status);
   TF_DeleteStatus(status);
 }
 
@@ -105,6 +122,34 @@ void ReadProperties(const TF_GrapplerItem* item, const char* node) {
   TF_DeleteStatus(status);
 }
 
+// Turns a field of a GraphDef, an Identity of a constant, into a constant, which
+// may be fed.
+void Fold(const std::string& graph, std::string& field) {
+  using tfplug::internal::AppendField;
+  using tfplug::internal::MessageField;
+  using tfplug::internal::WireReader;
+  WireReader node(field);
+  if (!node.Next() || node.number() != 1) return;
+  const std::string identity(node.bytes());
+  if (MessageField(identity, 2) != "Identity") return;
+  for (WireReader other(graph); other.Next();) {
+    const std::string constant(other.bytes());
+    if (other.number() != 1 || MessageField(constant, 2) != "Const" ||
+        MessageField(constant, 1) != MessageField(identity, 3)) {
+      continue;
+    }
+    std::string folded;
+    AppendField(folded, 1, *MessageField(identity, 1));
+    for (WireReader part(constant); part.Next();) {
+      if (part.number() == 1) continue;
+      folded.append(part.field().data(), part.field().size());
+    }
+    field.clear();
+    AppendField(field, 1, folded);
+    return;
+  }
+}
+
 void Optimize(void*, const TF_Buffer* graph, const TF_GrapplerItem* item,
               TF_Buffer* result, TF_Status* status) {
   const std::string bytes(static_cast<const char*>(graph->data), graph->length);
@@ -122,15 +167,22 @@ void Optimize(void*, const TF_Buffer* graph, const TF_GrapplerItem* item,
     return TF_SetStatus(status, TF_INVALID_ARGUMENT, "the graph has a cycle");
   }
   if (bytes.find("MatMul") != std::string::npos) ReadProperties(item, "m");
+  if (Has("pass_unchanged")) return TF_SetStatus(status, TF_ABORTED, "");
   std::string copy;
   tfplug::internal::WireReader reader(bytes);
   while (reader.Next()) {
-    const auto field = reader.field();
-    const bool is_kept =
-        std::string(field.data(), field.size()).find("\n\x04kept") !=
-        std::string::npos;
+    std::string field(reader.field().data(), reader.field().size());
+    const bool is_kept = field.find("\n\x04kept") != std::string::npos;
     if (is_kept && Has("preserved_removed")) continue;
-    copy.append(field.data(), field.size());
+    if (Has("constant_folded")) Fold(bytes, field);
+    // Takes one op for another, or makes one that has no kernel.
+    const size_t neg = field.find("\x12\x03Neg");
+    if (neg != std::string::npos && Has("fusion_wrong")) {
+      field.replace(neg + 2, 3, "Abs");
+    } else if (neg != std::string::npos && Has("fusion_without_kernel")) {
+      field.replace(neg + 2, 3, "Log");
+    }
+    copy += field;
   }
   if (!reader.ok() && Has("malformed_crashes")) std::abort();
   if (!reader.ok()) {
@@ -163,8 +215,14 @@ void Collect(const TP_Profiler*, uint8_t*, size_t* size, TF_Status* status) {
 }  // namespace
 
 EXPORT void TF_InitKernel() {
-  Register();
-  if (Has("kernel_twice")) Register();
+  Register("Relu", Compute<Relu>);
+  Register("Neg", Compute<Neg>);
+  Register("Abs", Compute<Abs>);
+  Register("AddN", Compute<Same>);
+  if (Has("kernel_twice")) Register("Relu", Compute<Relu>);
+  if (Has("updates_missing")) {
+    Register("ResourceApplyGradientDescent", Compute<Same>);
+  }
 }
 
 EXPORT void TF_InitProfiler(TF_ProfilerRegistrationParams* params,
@@ -191,6 +249,10 @@ EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params,
   params->device_type = DeviceType();
   params->optimizer->struct_size = TP_OPTIMIZER_STRUCT_SIZE;
   params->optimizer->optimize_func = Optimize;
+  // No kernel of a plug-in can do what this makes of AddN.
+  if (!Has("sums_split")) {
+    params->optimizer_configs->memory_optimization = TF_TriState_Off;
+  }
   if (Has("setting_off") && std::strcmp(DeviceType(), "HAND") == 0) {
     params->optimizer_configs->remapping = TF_TriState_Off;
   }

@@ -29,18 +29,20 @@ std::mutex mutex;
 std::map<void*, uint64_t> sizes;
 int64_t in_use = 0, peak = 0, allocations = 0, largest = 0;
 
-void* Align256(uint64_t size) {
+void* Align256(uint64_t size, bool is_host) {
   if (Has("aligned_alloc_misfit")) return std::aligned_alloc(256, size);
   if (size > UINT64_MAX - 256 && !Has("huge_overflow")) return nullptr;
-  if (Has("misaligned")) {
+  if (Has("misaligned") || (is_host && Has("host_misaligned"))) {
     auto* const memory = static_cast<char*>(
         std::aligned_alloc(256, (size + 511) & ~uint64_t{255}));
     return memory == nullptr ? nullptr : memory + 64;
   }
   return std::aligned_alloc(256, (size + 255) & ~uint64_t{255});
 }
-void FreeAligned(void* memory) {
-  if (Has("misaligned") && memory != nullptr) {
+void FreeAligned(void* memory, bool is_host) {
+  const bool is_moved =
+      Has("misaligned") || (is_host && Has("host_misaligned"));
+  if (is_moved && memory != nullptr) {
     memory = static_cast<char*>(memory) - 64;
   }
   std::free(memory);
@@ -50,7 +52,7 @@ void allocate(const SP_Device*, uint64_t size, int64_t,
               SP_DeviceMemoryBase* mem) {
   if (Has("reads_environment")) std::getenv("TFPLUG_CHECK_NOTHING");
   if (Has("huge_throws")) std::vector<char>().resize(size);
-  mem->opaque = Align256(size);
+  mem->opaque = Align256(size, false);
   mem->size = mem->opaque == nullptr ? 0 : size;
   mem->payload = 0;
   if (mem->opaque == nullptr) return;
@@ -67,15 +69,18 @@ void deallocate(const SP_Device*, SP_DeviceMemoryBase* mem) {
   std::lock_guard<std::mutex> lock(mutex);
   in_use -= static_cast<int64_t>(sizes[mem->opaque]);
   sizes.erase(mem->opaque);
-  FreeAligned(mem->opaque);
+  FreeAligned(mem->opaque, false);
 }
 
 void* host_memory_allocate(const SP_Device*, uint64_t size) {
-  return Align256(size);
+  return Align256(size, true);
 }
-void host_memory_deallocate(const SP_Device*, void* mem) { FreeAligned(mem); }
+void host_memory_deallocate(const SP_Device*, void* mem) {
+  FreeAligned(mem, true);
+}
 
 TF_Bool get_allocator_stats(const SP_Device*, SP_AllocatorStats* stats) {
+  if (Has("no_statistics")) return 0;
   std::lock_guard<std::mutex> lock(mutex);
   stats->struct_size = SP_ALLOCATORSTATS_STRUCT_SIZE;
   stats->bytes_in_use = Has("statistics_invented") ? 123 : in_use;
@@ -152,6 +157,7 @@ void block_host_until_done(const SP_Device*, SP_Stream stream,
 std::set<SP_Stream> streams;  // guarded by `mutex`
 void create_listed_stream(const SP_Device* device, SP_Stream* stream,
                           TF_Status* status) {
+  if (Has("stream_unset")) return Ok(status);
   create_stream(device, stream, status);
   std::lock_guard<std::mutex> lock(mutex);
   streams.insert(*stream);
@@ -250,6 +256,7 @@ void memset32(const SP_Device*, SP_Stream stream, SP_DeviceMemoryBase* location,
 TF_Bool host_callback(const SP_Device*, SP_Stream stream,
                       SE_StatusCallbackFn callback_fn, void* callback_arg) {
   if (Has("host_callback_dropped")) return TF_OK;
+  if (Has("host_callback_lost")) return 1;
   stream->Add([=] {
     TF_Status* const status = TF_NewStatus();
     callback_fn(callback_arg, status);
@@ -287,7 +294,7 @@ uint64_t nanoseconds(SP_Timer timer) {
 // ---- Registration -----------------------------------------------------------
 
 void get_device_count(const SP_Platform*, int* count, TF_Status* status) {
-  *count = 1;
+  *count = Has("no_device") ? 0 : 1;
   Ok(status);
 }
 void create_device(const SP_Platform*, SE_CreateDeviceParams* params,
@@ -377,7 +384,9 @@ EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params,
   platform.struct_size =
       std::min<size_t>(platform.struct_size, SP_PLATFORM_STRUCT_SIZE);
   const std::string name = "HAND_WRITTEN_PLATFORM";
-  platform.name = Has("name_dangling") ? name.c_str() : DeviceType();
+  platform.name = Has("name_dangling")     ? name.c_str()
+                  : Has("name_lower_case") ? "hand written"
+                                           : DeviceType();
   platform.type = DeviceType();
   platform.use_bfc_allocator = 1;
   SP_PlatformFns& fns = *params->platform_fns;
@@ -391,7 +400,8 @@ EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params,
   fns.destroy_stream_executor = destroy_stream_executor;
   fns.create_timer_fns = create_timer_fns;
   fns.destroy_timer_fns = destroy_timer_fns;
-  params->destroy_platform = destroy_platform;
+  params->destroy_platform =
+      Has("destroy_missing") ? nullptr : destroy_platform;
   params->destroy_platform_fns = destroy_platform_fns;
   Ok(status);
 }

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "api.h"
+
 // A queue of work with a thread of its own, and points in it.
 class Point {
  public:
@@ -42,6 +44,7 @@ struct SP_Stream_st {
     thread.join();
   }
   void Add(std::function<void()> task) {
+    if (task != nullptr && Has("synchronous")) return task();
     std::lock_guard<std::mutex> lock(mutex);
     tasks.push_back(std::move(task));
     changed.notify_all();

@@ -106,6 +106,15 @@ TEST_CASE("constants, arguments in host memory, and devices by name") {
   CHECK(TheProcess().Problems() == absl::OkStatus());
 }
 
+TEST_CASE("a placeholder that is fed has no control outputs") {
+  // Nothing uses x's value.
+  const auto executor = MakeExecutor(MakeGraph(R"(
+      x, y = Placeholder()
+      sum = AddV2(y, y, ^x))"));
+  CHECK(RunOne(*executor, {{"x", Floats({1}, {1})}, {"y", Floats({1}, {2})}},
+               "sum") == std::vector<float>{4});
+}
+
 TEST_CASE("a wide graph on many threads, in any order of ready nodes") {
   std::string text = "x = Placeholder()\nsum0 = Identity(x)\n";
   for (int i = 1; i <= 60; ++i) {

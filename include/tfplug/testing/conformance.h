@@ -137,7 +137,7 @@ inline absl::Status CheckDevice(FakeDevice& device,
                                 const ConformanceOptions& options = {}) {
   DeviceRun run(device);
   if (absl::Status status = run.Init(); !status.ok()) return status;
-  const bool has_memset32 = run.HasMemset32();
+  const bool has_fills = run.HasFills(), has_memset32 = run.HasMemset32();
   const Deadline deadline(options.seconds);
   constexpr int kFewest = 20;
   for (int i = 0; i < kFewest || !deadline.has_passed(); ++i) {
@@ -145,7 +145,7 @@ inline absl::Status CheckDevice(FakeDevice& device,
     // A large copy takes longer than the call that enqueues it.
     const int64_t size = i % 8 == 7 ? DeviceRun::kBufferSize : 64;
     const DeviceProgram made =
-        DeviceProgramMaker(random, size, has_memset32).Make();
+        DeviceProgramMaker(random, size, has_fills, has_memset32).Make();
     const std::string found = run.Run(made, size);
     if (found.empty()) continue;
     Shrinker shrinker(made, found, [&](const DeviceProgram& smaller) {

@@ -189,7 +189,12 @@ inline void Executor::Select(Step& step,
     const size_t index = stack.back();
     stack.pop_back();
     for (const Source& from : nodes_[index]->inputs) use(from);
-    for (const size_t from : nodes_[index]->controls) use({from, -1});
+    for (const size_t from : nodes_[index]->controls) {
+      // As in TensorFlow, a placeholder that is fed has no control outputs.
+      const bool is_fed =
+          nodes_[from]->op == "Placeholder" && step.values.count({from, 0}) > 0;
+      if (!is_fed) use({from, -1});
+    }
   }
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!step.is_used[i]) continue;

@@ -103,12 +103,18 @@ inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;
 }
+// A serialized OpList that TF_GetAllOpList returns besides.
+inline std::string& KnownOpList() {
+  static auto* const list = new std::string;
+  return *list;
+}
 TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
-  if (KnownOps().empty() || Fault::Hits("TF_GetAllOpList")) return nullptr;
+  const bool is_empty = KnownOps().empty() && KnownOpList().empty();
+  if (is_empty || Fault::Hits("TF_GetAllOpList")) return nullptr;
   const auto field = [](char tag, const std::string& bytes) {
     return std::string{tag, static_cast<char>(bytes.size())} + bytes;
   };
-  std::string op_list;
+  std::string op_list = KnownOpList();
   int number = 0;
   for (const std::string& known : KnownOps()) {
     std::istringstream words(known);

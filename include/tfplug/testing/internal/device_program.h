@@ -230,13 +230,15 @@ inline bool IsRaceFree(const DeviceProgram& program) {
                      [&](const Step& step) { return check.Add(step); });
 }
 
-// Makes random programs whose buffers have `buffer_size` bytes.
+// Makes random programs whose buffers have `buffer_size` bytes. Releases before
+// 2.7 have no fills; Memset32 is optional.
 class DeviceProgramMaker {
  public:
   DeviceProgramMaker(std::mt19937_64& random, int64_t buffer_size,
-                     bool has_memset32)
+                     bool has_fills, bool has_memset32)
       : random_(random),
         buffer_size_(buffer_size),
+        has_fills_(has_fills),
         has_memset32_(has_memset32) {}
 
   DeviceProgram Make() {
@@ -271,6 +273,10 @@ class DeviceProgramMaker {
     step.pattern = static_cast<uint32_t>(random_());
     if (step.kind == StepKind::kMemset32 && !has_memset32_) {
       step.kind = StepKind::kMemset;
+    }
+    if (!has_fills_ && step.kind >= StepKind::kMemZero &&
+        step.kind <= StepKind::kMemset32) {
+      step.kind = StepKind::kCopyHostToDevice;
     }
     const int device = Below(kBuffers), host = kBuffers + Below(kBuffers);
     switch (step.kind) {
@@ -339,7 +345,7 @@ class DeviceProgramMaker {
 
   std::mt19937_64& random_;
   const int64_t buffer_size_;
-  const bool has_memset32_;
+  const bool has_fills_, has_memset32_;
   RaceCheck check_;
   DeviceProgram program_;
 };

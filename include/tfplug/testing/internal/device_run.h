@@ -62,6 +62,7 @@ class DeviceRun {
     return absl::OkStatus();
   }
 
+  bool HasFills() const { return device_.fns().mem_zero != nullptr; }
   // Returns whether the device sets words of four different bytes, which is
   // optional.
   bool HasMemset32() {
