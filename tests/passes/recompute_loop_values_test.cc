@@ -94,6 +94,9 @@ TEST_CASE("a counter is computed from the gradient's") {
   CHECK(last.input(0).node.name() == "n");
   CHECK(passes_internal::LoopVariable::IsInt32(
       PassContext("SIM", "", &loops.item), last.input(1), 1));
+  // Both loops may be in a loop, to which the constant then belongs.
+  REQUIRE(last.input(1).node.num_controls() == 1);
+  CHECK((*last.input(1).node.controls().begin()).name() == "n");
 }
 
 TEST_CASE(

@@ -117,6 +117,23 @@ TEST_CASE_FIXTURE(Fixture, "a new constant has the matched one's controls") {
   CHECK(Run(rules) == "1");
   CHECK((*this)["mul/Const"].num_controls() == 1);
 }
+TEST_CASE_FIXTURE(Fixture, "a new constant is in the loop of the values") {
+  const auto one = NewConst(Constant::Of(Shape{}, std::vector<float>{1}));
+  const Rules rules = MakeRules(
+      Rule("one", Match<ops::Relu>(x))
+          .ReplaceBy(New("AddV2", x, one).Set("T", DataType::kFloat)));
+  Add("relu = Relu(x)");
+  SUBCASE("in a graph with loops") {
+    Add("enter = Enter(y) {frame_name=\"while\"}");
+    CHECK(Run(rules) == "1");
+    REQUIRE((*this)["relu/Const"].num_controls() == 1);
+    CHECK((*(*this)["relu/Const"].controls().begin()).name() == "x");
+  }
+  SUBCASE("in others it can be folded") {
+    CHECK(Run(rules) == "1");
+    CHECK((*this)["relu/Const"].num_controls() == 0);
+  }
+}
 TEST_CASE_FIXTURE(Fixture, "the mismatch of the best alternative is reported") {
   const auto either = OneOf(Match<ops::Relu>(Match<ops::Square>(x)),
                             Match<ops::Relu>(Match<ops::Rsqrt>(x)));

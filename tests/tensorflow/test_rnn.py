@@ -163,6 +163,32 @@ def test_int32_of_loops_stays_on_the_host(results):
         assert not found["copies"]
 
 
+def fit_several_steps_at_once(device):
+    """Returns the losses of `fit` whose steps are a loop, with loops in it."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+    from keras import layers
+    keras.utils.set_random_seed(1)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(14, 7, 5)).astype("float32")
+    with tf.device(device):
+        model = keras.Sequential([
+            layers.Input((7, 5)),
+            layers.Bidirectional(layers.SimpleRNN(4, return_sequences=True)),
+            layers.GRU(8, return_sequences=True), layers.LSTM(6), layers.Dense(3)])
+        model.compile("sgd", "mse", steps_per_execution=2)
+        history = model.fit(x, x[:, 0, :3], batch_size=4, epochs=2, verbose=0)
+    return history.history["loss"]
+
+
+def test_loops_in_a_loop_of_steps():
+    import numpy as np
+    ours, cpus = harness.run_each(fit_several_steps_at_once, [[SIM], [CPU]])
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    np.testing.assert_allclose(ours.value, cpus.value, rtol=1e-5)
+
+
 def connectionist_loss(device):
     """Returns the loss, its gradient, and whether each loop becomes part of the graph."""
     import numpy as np

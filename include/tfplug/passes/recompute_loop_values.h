@@ -139,13 +139,14 @@ class RecomputeLoopValues : public GraphPass {
         return AddEnter(graph, stack, variable->enter.input(0));
       }
       const auto counter = FindCounter(graph, context, *stack.popped);
-      if (!variable->IsCounter(context) || !variable->exit() || !counter) {
-        return Output();
-      }
+      const Node exit = variable->exit();
+      if (!variable->IsCounter(context) || !exit || !counter) return Output();
       TFPLUG_ASSIGN_OR_RETURN(Node one, AddNode(graph, push, "Const", {}));
       Constant::Of<int32_t>(Shape({}), {1}).Write(one);
-      TFPLUG_ASSIGN_OR_RETURN(
-          Node last, AddNode(graph, push, "Sub", {variable->exit(), one}));
+      // Places the constant in the loop, if any, in which both loops are.
+      TFPLUG_RETURN_IF_ERROR(one.AddControl(exit));
+      TFPLUG_ASSIGN_OR_RETURN(Node last,
+                              AddNode(graph, push, "Sub", {exit, one}));
       last.SetAttr("T", DataType::kInt32);
       TFPLUG_ASSIGN_OR_RETURN(const Output entered,
                               AddEnter(graph, stack, last));

@@ -87,12 +87,27 @@ class NewNodes {
     for (size_t i = 1; i < match_->size(); ++i) {
       if (!match_->IsNode(i)) continue;
       const Node& matched = match_->output(i).node;
-      if (matched.op() != "Const") continue;
-      for (const Node control : matched.controls()) {
-        TFPLUG_RETURN_IF_ERROR(node.AddControl(control));
+      if (matched.op() == "Const") {
+        TFPLUG_RETURN_IF_ERROR(CopyControls(matched, node));
       }
     }
+    if (node.num_controls() > 0 || !graph_.has_op("Enter")) return node;
+    for (size_t i = 1; i < match_->size(); ++i) {
+      const Output& value = match_->output(i);
+      if (match_->IsNode(i) || !value) continue;  // nodes may be removed
+      if (value.node.op() != "Const") {
+        TFPLUG_RETURN_IF_ERROR(node.AddControl(value.node));
+        break;
+      }
+      TFPLUG_RETURN_IF_ERROR(CopyControls(value.node, node));
+    }
     return node;
+  }
+  static absl::Status CopyControls(Node from, Node to) {
+    for (const Node control : from.controls()) {
+      TFPLUG_RETURN_IF_ERROR(to.AddControl(control));
+    }
+    return absl::OkStatus();
   }
   absl::StatusOr<Node> AddNode(const std::string& op) {
     const std::string prefix = std::string(match_->root().name()) + "/" + op;
