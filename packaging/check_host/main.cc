@@ -24,6 +24,7 @@
 #include "interpose.h"
 #include "kernels.h"
 #include "memory.h"
+#include "more_functions.h"
 #include "plugin.h"
 #include "profiler.h"
 #include "registration.h"

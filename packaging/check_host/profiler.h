@@ -2,8 +2,12 @@
 #ifndef TFPLUG_CHECK_PROFILER_H_
 #define TFPLUG_CHECK_PROFILER_H_
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "plugin.h"
 #include "tfplug/base/internal/wire.h"
 
@@ -39,11 +43,25 @@ inline void CheckProfiler(Plugin& plugin) {
     const auto xspace = profiler->Collect();
     if (!report.Ok(xspace.status(), "collect_data_xspace")) return;
     internal::WireReader reader(*xspace);
+    std::vector<std::string> planes;
     while (reader.Next()) {
+      if (reader.number() != 1) continue;
+      planes.push_back(internal::MessageField(reader.bytes(), 2).value_or(""));
     }
     report.Expect(reader.ok(), "collect_data_xspace returns " +
                                    std::to_string(xspace->size()) +
                                    " bytes that are no XSpace");
+    const bool has_device =
+        std::any_of(planes.begin(), planes.end(), [](const std::string& name) {
+          return absl::StartsWith(name, "/device:GPU:") ||
+                 absl::StartsWith(name, "/device:TPU:");
+        });
+    if (round == 0 && !planes.empty() && !has_device) {
+      report.Warning("the profile has the planes " +
+                     absl::StrJoin(planes, ", ") +
+                     ", but none called \"/device:GPU:0 ...\": the profiler's "
+                     "tools show no device");
+    }
   }
 }
 

@@ -99,6 +99,8 @@ class Checker:
     def _findings(self, check):
         if check.name in check_list.ON_FILES:
             return list(check_list.ON_FILES[check.name](self._library))
+        if self._library.is_macho:
+            return [("skipped", "the plug-in is for macOS")]
         if check.name in ("tensorflow", "op-sweep"):
             if check_symbols.tensorflow_directory() is None:
                 return [("skipped", "TensorFlow is not installed")]

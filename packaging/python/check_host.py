@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -29,6 +30,11 @@ INCLUDE = next(path for path in (_HERE / "include", _HERE / "../../include")
 _FLAGS = ("-std=c++17", "-O0", "-w", "-fvisibility=hidden", "-pthread",
           "-DTFPLUG_TESTING_EXPORT_C_API")
 _KEPT = 5  # builds of one kind
+
+
+# A symbol that the program lacks, and that TensorFlow or Python has.
+_LACKS = re.compile(r"undefined symbol: (_?Py\w+|TF_\w+|_Z[A-Z]*[a-z]*K?(?:10tensorflow|3tsl|3xla|"
+                    r"6google8protobuf|4absl)\w+)")
 
 
 class Error(Exception):
@@ -157,9 +163,9 @@ def run(command, seconds, variables):
             findings.append((found["level"], found["text"]))
     if timed_out:
         findings.append(("error", f"hangs: {step} has not ended after {seconds:g} s"))
-    elif child.returncode == 127 and "undefined symbol" in log:
-        findings.append(("skipped", f"{step} calls TensorFlow's C++ code, which is not "
-                         f"here: {_cause(log)}"))
+    elif child.returncode and _LACKS.search(log):
+        findings.append(("skipped", f"{step} needs {_LACKS.search(log)[1]}, which "
+                         "only TensorFlow in Python has"))
     elif child.returncode < 0:
         findings.append(("error", f"crashes with {signal.Signals(-child.returncode).name} "
                          f"in {step}. {_cause(log)}".strip()))

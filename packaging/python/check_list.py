@@ -36,7 +36,7 @@ _ALL = (
           _LINK, ("file",)),
     Check("libraries", "The libraries that it needs are here, and are not TensorFlow's.",
           "Install what is missing, or link it statically; load a vendor's driver with "
-          "dlopen when a device is first looked for.", ("file",)),
+          "dlopen and RTLD_DEEPBIND when a device is first looked for.", ("file",)),
     Check("releases", "Which releases of TensorFlow have the symbols that it needs.",
           "Look TensorFlow's functions up with dlsym, and use none of its C++ symbols.",
           ("file",)),
@@ -150,7 +150,7 @@ _ALL = (
            "graph-small")),
     Check("profiler", "The profiler follows TensorFlow's protocol, twice.",
           "Own nothing in the structs, which are destroyed at once; set size_in_bytes; "
-          "write at most that much.", _BASIC),
+          "write at most that much; call a device's plane /device:GPU:0.", _BASIC),
     Check("together", "Several plug-ins have distinct types and equal settings.",
           "Install one of them, or let both leave TensorFlow's rewriters alone.",
           ("load",)),

@@ -2,16 +2,29 @@
 """The reports of tfplug check: text, JSON and one file of HTML."""
 
 import html
+import pathlib
 import sys
 import textwrap
 
 _COLOURS = {"passed": "32", "warning": "33", "failed": "31", "skipped": "2"}
 _STYLE = """
-body { font-family: sans-serif; max-width: 60em; margin: 2em auto; }
-td { vertical-align: top; padding: .3em .8em .3em 0; border-top: 1px solid #ccc; }
-.failed { color: #b00; } .warning { color: #a60; } .passed { color: #070; }
-.skipped, .note { color: #666; }
+:root { color-scheme: light dark; --text: #1b1f24; --soft: #59626c; --line: #d5dae0;
+  --page: #fff; --card: #f6f8fa; --passed: #1a7f37; --warning: #8a5a00; --failed: #c02020;
+  --skipped: #59626c; }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e8ec; --soft: #9aa4ae;
+  --line: #3a424b; --page: #15191e; --card: #1e242b; --passed: #56c271;
+  --warning: #e0a83c; --failed: #ff7b72; --skipped: #9aa4ae; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page);
+  max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; margin: .5rem 0; } h2 { font-size: 1rem; margin: 0; }
+p { margin: .25rem 0; } ul { margin: .25rem 0; padding-left: 1.2rem; }
+section { background: var(--card); border-left: .25rem solid var(--line); margin: .75rem 0;
+  padding: .6rem .9rem; border-radius: .25rem; }
+summary { cursor: pointer; } details section { background: none; }
+.soft, .note { color: var(--soft); }
 """
+_STYLE += "".join(f".{status} {{ border-color: var(--{status}); }} "
+                  f".{status} b {{ color: var(--{status}); }}\n" for status in _COLOURS)
 
 
 class Progress:
@@ -90,17 +103,35 @@ def as_json(plugins, results):
         for result in results]}
 
 
+def _section(result):
+    """Returns the HTML of one check."""
+    escape = html.escape
+    lines = "".join(
+        f'<li class="{escape(level)}">'
+        f"{'' if level in ('note', 'skipped') else f'<b>{escape(level)}:</b> '}"
+        f"{escape(text)}</li>" for level, text in _merge(result.findings))
+    remedy = (f"<p><strong>Remedy:</strong> {escape(result.check.remedy)}</p>"
+              if result.status in ("failed", "warning") else "")
+    return (f'<section class="{result.status}"><h2><b>{result.status}</b> '
+            f"{escape(result.check.name)}</h2>"
+            f'<p class="soft">{escape(result.check.text)}</p>'
+            f"{f'<ul>{lines}</ul>' if lines else ''}{remedy}</section>")
+
+
 def as_html(plugins, results):
-    rows = []
-    for result in results:
-        cells = [f'<p class="{html.escape(level)}">{html.escape(text)}</p>'
-                 for level, text in result.findings]
-        if result.status in ("failed", "warning"):
-            cells.append(f"<p><b>Remedy:</b> {html.escape(result.check.remedy)}</p>")
-        rows.append(f'<tr><td class="{result.status}">{result.status}</td>'
-                    f"<td><b>{html.escape(result.check.name)}</b><br>"
-                    f"{html.escape(result.check.text)}</td><td>{''.join(cells)}</td></tr>")
-    title = html.escape("tfplug check " + " ".join(map(str, plugins)))
-    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>"
-            f"<p>{_summary(results)}</p><table>{''.join(rows)}</table></body></html>\n")
+    """Returns one page: what failed, and the rest behind a click."""
+    names = html.escape(", ".join(pathlib.Path(path).name for path in plugins))
+    paths = html.escape(" ".join(map(str, plugins)))
+    parts = ["".join(map(_section, (result for result in results
+                                    if result.status == status)))
+             for status in ("failed", "warning")]
+    for status in ("passed", "skipped"):
+        found = [_section(result) for result in results if result.status == status]
+        if found:
+            parts.append(f"<details><summary>{len(found)} {status}</summary>"
+                         f"{''.join(found)}</details>")
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta '
+            f'name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>tfplug check {names}</title><style>{_STYLE}</style></head><body>"
+            f'<h1>tfplug check {names}</h1><p class="soft">{paths}</p>'
+            f"<p><strong>{_summary(results)}</strong></p>{''.join(parts)}</body></html>\n")

@@ -57,11 +57,46 @@ def releases():
     return [text for text in _history()["versions"] if "dev" not in text]
 
 
+_MACHO = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # of one or several processors
+
+
+def _output(*command):
+    try:
+        return subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, errors="replace").stdout
+    except OSError:
+        return ""
+
+
 class Library:
     """A shared object's dynamic section and symbols."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
+        with open(path, "rb") as file:
+            self.is_macho = file.read(4) in _MACHO
+        if self.is_macho:
+            self._read_macho()
+        else:
+            self._read_elf()
+
+    def _read_macho(self):
+        """Reads a library for macOS with LLVM's tools, if they are here."""
+        path = str(self.path)
+        self.header, self.has_relocated_text = "", False
+        self.search, self.unique = [], set()
+        listed = _output("llvm-objdump", "--macho", "--dylibs-used", path)
+        self.needed = [pathlib.PurePath(each).name
+                       for each in re.findall(r"^\t(\S+) \(", listed, re.M)]
+
+        def names(option):
+            words = (line.split() for line in
+                     _output("llvm-nm", "--extern-only", option, path).splitlines())
+            return {each[-1].removeprefix("_") for each in words if each}
+        self.defined, self.undefined = names("--defined-only"), names("--undefined-only")
+
+    def _read_elf(self):
+        path = self.path
         self.header = _readelf("-h", path)
         dynamic = _readelf("-d", path)
         self.needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
@@ -135,6 +170,12 @@ def missing(needs, directory):
     return needs.cxx - exported
 
 
+def _readable(symbol):
+    """Returns a symbol as C++ spells it, without the arguments, if c++filt is there."""
+    text = re.sub(r"\(.*", "", _output("c++filt", symbol).strip()) or symbol
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
 def _some(names):
     names = sorted(names)
     rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -190,7 +231,13 @@ def loading(library):
 # ---- The checks: each yields (level, text) --------------------------------------
 
 def check_file(library):
-    if not library.header:
+    if library.is_macho:
+        if not library.defined:
+            yield "error", ("is a library for macOS, and its symbols cannot be read: "
+                            "apt-get install llvm")
+        else:
+            yield "skipped", "is a library for macOS: only its symbols are checked"
+    elif not library.header:
         yield "error", "is not an ELF file: tfplug check needs a Linux plug-in"
     elif not library.is_shared_object:
         yield "error", "is an ELF file, but not a shared object"
@@ -214,13 +261,13 @@ def check_exports(library):
                  if re.match(f"_Z[A-Z]*[a-z]*K?({pattern})", each)]
         if found:
             yield "warning", (f"exports {len(found)} symbols of {name}, such as "
-                              f"{found[0]}: the loader may bind them to another "
+                              f"{_readable(min(found))}: the loader may bind them to another "
                               "library's code, or another's to these")
     ours = [each for each in library.unique
             if not re.match(r"_Z\w*(St|9__gnu_cxx)", each)]
     if ours:
         yield "warning", (f"exports {len(ours)} unique symbols (STB_GNU_UNIQUE), such as "
-                          f"{min(ours)}: one variable for all plug-ins in the process, "
+                          f"{_readable(min(ours))}: one variable for all plug-ins in the process, "
                           "whatever dlopen's flags are")
     others = library.defined - set(ENTRY_POINTS) - {"TF_InitGraphPlugin", "_init", "_fini"}
     if others:
@@ -240,11 +287,12 @@ def _system_libraries():
 
 def check_libraries(library):
     needs = Needs(library)
-    known = _system_libraries()
-    for name in sorted(needs.libraries - set(_BRINGS)):
+    known = None if library.is_macho else _system_libraries()
+    for name in sorted((needs.libraries | set(library.neighbours())) - set(_BRINGS)):
         if re.match(r"lib(protobuf|absl_|LLVM|MLIR)", name):
             yield "warning", (f"needs {name}, whose symbols TensorFlow exports too: the "
                               "loader may give the plug-in TensorFlow's")
+    for name in sorted(needs.libraries - set(_BRINGS)):
         if known and name not in known and not name.startswith("ld-linux"):
             yield "error", f"needs {name}, which is not on this machine"
     if library.has_relocated_text:
@@ -263,13 +311,17 @@ def check_releases(library):
     loads = "may load: C++ symbols are not recorded" if needs.cxx else "loads"
     for version, reason in reasons.items():
         yield "note", f"{version}: " + (f"does not load: {reason}" if reason else loads)
+    if library.is_macho:
+        yield "note", "these are the functions of the releases for Linux"
     if needs.cxx:
         yield "note", (f"needs {len(needs.cxx)} C++ symbols of TensorFlow, such as "
-                       f"{min(needs.cxx)}, which differ from release to release")
+                       f"{_readable(min(needs.cxx))}, which differ from release to release")
     if all(reasons.values()):
         yield "error", f"loads in no release: {reasons[versions[-1]]}"
-    directory = tensorflow_directory()
+    directory = None if library.is_macho else tensorflow_directory()
     lacks = missing(needs, directory) if directory and needs.cxx else set()
+    if directory and needs.cxx and not lacks:
+        yield "note", "the TensorFlow that is installed has all of these"
     if lacks:
         yield "error", ("does not load in the TensorFlow that is installed, which lacks "
                         f"{_some(lacks)}")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel, the graph pass and the profiler of plugin.cc.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -207,8 +208,19 @@ void DestroyProfilerFns(TP_ProfilerFns*) {}
 void Start(const TP_Profiler*, TF_Status* status) {
   TF_SetStatus(status, TF_OK, "");
 }
-void Collect(const TP_Profiler*, uint8_t*, size_t* size, TF_Status* status) {
-  if (!Has("profile_size_unset")) *size = 0;
+// Returns an XSpace with a plane without events.
+void Collect(const TP_Profiler*, uint8_t* buffer, size_t* size,
+             TF_Status* status) {
+  using tfplug::internal::AppendField;
+  std::string plane, space;
+  AppendField(plane, 2,
+              Has("plane_unseen") ? "/device:HAND:0" : "/device:GPU:0 (HAND)");
+  AppendField(space, 1, plane);
+  if (buffer != nullptr) {
+    std::memcpy(buffer, space.data(), std::min(*size, space.size()));
+    if (Has("profile_overrun")) std::memset(buffer + *size, 0, 1);
+  }
+  if (!Has("profile_size_unset")) *size = space.size();
   TF_SetStatus(status, TF_OK, "");
 }
 
