@@ -26,22 +26,27 @@ _PACKAGE = "grpcio==1.68.1"
 _SHA256 = "44a8502dd5de653ae6a73e2de50a401d84184f0331d0ac3daeb044e66d5c5054"
 # What is compiled: the parts of Abseil that a plug-in may use. Flags, logs and random
 # numbers, a quarter of the whole, are left out.
-_PARTS = ("base", "container", "crc", "debugging", "hash", "numeric", "profiling",
-          "status", "strings", "synchronization", "time")
+# The key is the optimization: the second half, most of the code, formats texts and times
+# and reports crashes.
+_PARTS = {
+    "-O2": ("base", "container", "hash", "numeric", "profiling", "status",
+            "synchronization"),
+    "-O1": ("crc", "debugging", "strings", "time"),
+}
 _NOT_COMPILED = re.compile(
     r"(test|benchmark|testing|listener|matchers|scoped_set_env|print_hash_of)")
-# The files of a part are compiled together, which takes a third of the time. These define
-# names that another file of their part defines too.
+# The files of a half are compiled together, which takes a quarter of the time. These are
+# compiled with the other half: a file of their own defines the same names.
 _APART = frozenset(("numbers.cc", "poison.cc", "time.cc", "time_zone_posix.cc",
                     "utf8_for_code_point.cc"))
 # The names by which pkg-config and CMake know Abseil's parts: all are one archive.
 _MODULES = ("any_invocable", "base", "cord", "flat_hash_map", "flat_hash_set", "hash",
             "inlined_vector", "int128", "span", "status", "statusor", "str_format",
             "strings", "synchronization", "time")
-_FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
+_FLAGS = ("-std=c++17", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
           "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
 # Change it with what is built: another recipe's build is not used.
-_RECIPE = f"5: Abseil {_VERSION} {' '.join(_FLAGS)}"
+_RECIPE = f"6: Abseil {_VERSION} {' '.join(_FLAGS)}"
 
 _PKG_CONFIG = """\
 prefix=${{pcfiledir}}/../..
@@ -115,16 +120,18 @@ def _fetch(directory):
 
 
 def _groups(source):
-    """Yields the name of an object, and the files to compile together for it."""
-    for part in _PARTS:
-        files = sorted(path for path in (source / "absl" / part).rglob("*.cc")
-                       if not _NOT_COMPILED.search(path.name))
-        together = [path for path in files if path.name not in _APART]
+    """Yields the name of an object, its optimization, and the files to compile together
+    for it."""
+    files = {optimization: [] for optimization in _PARTS}
+    for optimization, parts in _PARTS.items():
+        (other,) = _PARTS.keys() - {optimization}
+        for part in parts:
+            for path in sorted((source / "absl" / part).rglob("*.cc")):
+                if not _NOT_COMPILED.search(path.name):
+                    files[other if path.name in _APART else optimization].append(path)
+    for optimization, together in files.items():
         if together:
-            yield part, together
-        for path in files:
-            if path.name in _APART:
-                yield f"{part}_{path.stem}", [path]
+            yield _PARTS[optimization][0], optimization, together
 
 
 def _compile(source, objects, compiler):
@@ -132,13 +139,14 @@ def _compile(source, objects, compiler):
     groups = list(_groups(source))
     if not groups:
         raise Error(f"{source} does not contain the source of Abseil.")
-    total, done = sum(len(files) for _, files in groups), 0
+    total, done = sum(len(files) for *_, files in groups), 0
 
-    def compile_group(name, files):
+    def compile_group(name, optimization, files):
         """Returns the objects of files that are compiled together, if possible."""
         unit, result = objects / f"{name}.cc", objects / f"{name}.o"
         unit.write_text("".join(f'#include "{path}"\n' for path in files))
-        command = [*compiler, *_FLAGS, f"-I{source}", "-c", unit, "-o", result]
+        command = [*compiler, *_FLAGS, optimization, f"-I{source}", "-c", unit, "-o",
+                   result]
         ran = subprocess.run(list(map(str, command)), check=False, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if not ran.returncode:
@@ -148,18 +156,22 @@ def _compile(source, objects, compiler):
                         f"{ran.stdout.strip()[-2000:]}")
         # The files of another release of Abseil may define a name twice.
         return [one for index, path in enumerate(files)
-                for one in compile_group(f"{name}_{index}", [path])]
+                for one in compile_group(f"{name}_{index}", optimization, [path])]
+
+    def show():
+        if sys.stderr.isatty():
+            print(f"\rtfplug abseil: {done} of {total} files",
+                  end="\n" if done == total else "", file=sys.stderr, flush=True)
 
     results = []
+    show()
     processors = len(os.sched_getaffinity(0))
     with concurrent.futures.ThreadPoolExecutor(processors) as pool:
-        running = {pool.submit(compile_group, *group): len(group[1]) for group in groups}
+        running = {pool.submit(compile_group, *group): len(group[-1]) for group in groups}
         for finished in concurrent.futures.as_completed(running):
             results += finished.result()
             done += running[finished]
-            if sys.stderr.isatty():
-                print(f"\rtfplug abseil: {done} of {total} files",
-                      end="\n" if done == total else "", file=sys.stderr)
+            show()
     return sorted(results)
 
 
