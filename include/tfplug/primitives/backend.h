@@ -6,16 +6,19 @@
 #include "tfplug/ir/expression.h"
 #include "tfplug/ir/reduction.h"
 #include "tfplug/ir/view.h"
+#include "tfplug/primitives/internal/compose.h"
+#include "tfplug/primitives/internal/composed_fused.h"
+#include "tfplug/primitives/internal/table_of.h"
+#include "tfplug/primitives/launcher.h"
+#include "tfplug/primitives/nn.h"
+#ifndef TFPLUG_SEPARATE
 #include "tfplug/primitives/internal/composed.h"
 #include "tfplug/primitives/internal/composed_batch_norm.h"
 #include "tfplug/primitives/internal/composed_conv.h"
 #include "tfplug/primitives/internal/composed_fourier.h"
-#include "tfplug/primitives/internal/composed_fused.h"
 #include "tfplug/primitives/internal/composed_pool.h"
 #include "tfplug/primitives/internal/composed_softmax.h"
-#include "tfplug/primitives/internal/table_of.h"
-#include "tfplug/primitives/launcher.h"
-#include "tfplug/primitives/nn.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 

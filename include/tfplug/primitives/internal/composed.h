@@ -7,16 +7,19 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/primitives/elements.h"
+#include "tfplug/primitives/internal/compose.h"
 
 #pragma GCC visibility push(hidden)
 
 // Primitives composed of Map and Reduce.
 namespace tfplug::primitives_internal {
 
-inline absl::Status ComposeMatMul(Launcher& launcher, const Operand& a,
-                                  const Operand& b, const Operand& c) {
+TFPLUG_SEPARABLE absl::Status ComposeMatMul(Launcher& launcher,
+                                            const Operand& a, const Operand& b,
+                                            const Operand& c) {
   const int m = c.rank - 2;
   TFPLUG_ASSIGN_OR_RETURN(const Reduction* const sum_of_products,
                           primitives::SumOfProducts(a.type, b.type, c.type));
@@ -97,10 +100,11 @@ inline absl::StatusOr<Reduction> MakeScatter(ScatterKind kind, DataType index,
   return reduction;
 }
 
-inline absl::Status ComposeScatter(Launcher& launcher, ScatterKind kind,
-                                   const Operand& indices,
-                                   const Operand& updates,
-                                   const Operand& output) {
+TFPLUG_SEPARABLE absl::Status ComposeScatter(Launcher& launcher,
+                                             ScatterKind kind,
+                                             const Operand& indices,
+                                             const Operand& updates,
+                                             const Operand& output) {
   if (indices.dim(0) == 0) return absl::OkStatus();
   if (kind == ScatterKind::kSet) {
     return ComposeScatterSet(launcher, indices, updates, output);
@@ -133,8 +137,9 @@ inline absl::Status ComposeScatter(Launcher& launcher, ScatterKind kind,
 }
 
 // Doubles the number of combined elements in each pass.
-inline absl::Status ComposeScan(Launcher& launcher, ReduceKind kind,
-                                const Operand& input, const Operand& output) {
+TFPLUG_SEPARABLE absl::Status ComposeScan(Launcher& launcher, ReduceKind kind,
+                                          const Operand& input,
+                                          const Operand& output) {
   const int axis = output.rank - 1;
   const int64_t size = output.dim(axis);
   const DataType type = ComputeType(output.type);
@@ -213,8 +218,10 @@ struct SortCode {
 };
 
 // Counts, for each element, the elements that precede it.
-inline absl::Status ComposeSort(Launcher& launcher, const Operand& input,
-                                const Operand& values, const Operand& indices) {
+TFPLUG_SEPARABLE absl::Status ComposeSort(Launcher& launcher,
+                                          const Operand& input,
+                                          const Operand& values,
+                                          const Operand& indices) {
   constexpr DataType kInt64 = DataType::kInt64;
   const int axis = input.rank - 1;
   const int64_t size = input.dim(axis), k = values.dim(axis);

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "tfplug/base/separate.h"
 #include "tfplug/primitives/elements.h"
+#include "tfplug/primitives/internal/compose.h"
 #include "tfplug/primitives/nn.h"
 
 #pragma GCC visibility push(hidden)
@@ -97,7 +99,7 @@ inline absl::Status Normalize(Launcher& launcher, const BatchNormCode& code,
       {ByChannel(n.y)});
 }
 
-inline absl::Status ComposeBatchNormTraining(
+TFPLUG_SEPARABLE absl::Status ComposeBatchNormTraining(
     Launcher& launcher, const BatchNormalization& norm,
     const BatchNormTrainingOperands& n) {
   TFPLUG_ASSIGN_OR_RETURN(const BatchNormCode* const code,
@@ -124,7 +126,7 @@ inline absl::Status ComposeBatchNormTraining(
                    {n.x, n.scale, n.offset, n.mean, n.variance, n.y});
 }
 
-inline absl::Status ComposeBatchNormInference(
+TFPLUG_SEPARABLE absl::Status ComposeBatchNormInference(
     Launcher& launcher, const BatchNormalization& norm,
     const BatchNormInferenceOperands& n) {
   TFPLUG_ASSIGN_OR_RETURN(const BatchNormCode* const code,
@@ -176,7 +178,7 @@ struct BatchNormGradientCode {
   }
 };
 
-inline absl::Status ComposeBatchNormGradient(
+TFPLUG_SEPARABLE absl::Status ComposeBatchNormGradient(
     Launcher& launcher, const BatchNormalization& norm,
     const BatchNormGradientOperands& n) {
   static primitives::Memo<BatchNormGradientCode> memo;

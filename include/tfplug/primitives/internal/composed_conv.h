@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tfplug/base/separate.h"
+#include "tfplug/primitives/internal/compose.h"
 #include "tfplug/primitives/internal/composed_depthwise.h"
 #include "tfplug/primitives/windows.h"
 
@@ -13,10 +15,6 @@
 // Convolutions composed of copies and matrix products: windows, copied to
 // dense matrices, times the filter.
 namespace tfplug::primitives_internal {
-
-// The copies of windows are made in slices of this size, which bounds the
-// memory of a convolution.
-constexpr int64_t kMaxPatchBytes = int64_t{64} << 20;
 
 // Calls use(part of a, part of b) for slices of `a` with at most `limit`
 // elements, as long as splitting the dimensions [d, end) achieves this.
@@ -160,10 +158,9 @@ inline absl::Status MultiplyWindows(Launcher& launcher, const Operand& windows,
       max_bytes / static_cast<int64_t>(DataTypeSize(image.type)), multiply);
 }
 
-inline absl::Status ComposeConv(Launcher& launcher, const Convolution& conv,
-                                const Operand& image, const Operand& filter,
-                                const Operand& output,
-                                int64_t max_bytes = kMaxPatchBytes) {
+TFPLUG_SEPARABLE absl::Status ComposeConv(
+    Launcher& launcher, const Convolution& conv, const Operand& image,
+    const Operand& filter, const Operand& output, int64_t max_bytes) {
   TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
                           primitives::Padded(launcher, image, conv.windows, 0));
   const Operand windows = primitives::WindowsOf(padded, conv.windows);
@@ -175,10 +172,10 @@ inline absl::Status ComposeConv(Launcher& launcher, const Convolution& conv,
                          max_bytes);
 }
 
-inline absl::Status ComposeConvInputGradient(
+TFPLUG_SEPARABLE absl::Status ComposeConvInputGradient(
     Launcher& launcher, const Convolution& conv, const Operand& filter,
     const Operand& output_gradient, const Operand& image_gradient,
-    int64_t max_bytes = kMaxPatchBytes) {
+    int64_t max_bytes) {
   TFPLUG_ASSIGN_OR_RETURN(
       const Operand windows,
       primitives::SpreadWindows(launcher, output_gradient, conv.windows));
@@ -202,10 +199,10 @@ inline absl::Status ComposeConvInputGradient(
                          max_bytes);
 }
 
-inline absl::Status ComposeConvFilterGradient(
+TFPLUG_SEPARABLE absl::Status ComposeConvFilterGradient(
     Launcher& launcher, const Convolution& conv, const Operand& image,
     const Operand& output_gradient, const Operand& filter_gradient,
-    int64_t max_bytes = kMaxPatchBytes) {
+    int64_t max_bytes) {
   TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
                           primitives::Padded(launcher, image, conv.windows, 0));
   const Operand windows = primitives::WindowsOf(padded, conv.windows);

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "tfplug/base/separate.h"
 #include "tfplug/primitives/elements.h"
+#include "tfplug/primitives/internal/compose.h"
 #include "tfplug/primitives/launcher.h"
 
 #pragma GCC visibility push(hidden)
@@ -151,8 +153,9 @@ class ComposedFourier {
   DataType type_;
 };
 
-inline absl::Status ComposeFourier(Launcher& launcher, bool is_inverse,
-                                   const Operand& x, const Operand& y) {
+TFPLUG_SEPARABLE absl::Status ComposeFourier(Launcher& launcher,
+                                             bool is_inverse, const Operand& x,
+                                             const Operand& y) {
   static primitives::Memo<FourierCode> memo;
   const uint32_t key =
       primitives::KeyOf(x.type) | static_cast<uint32_t>(is_inverse) << 8;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "tfplug/base/separate.h"
+#include "tfplug/primitives/internal/compose.h"
 #include "tfplug/primitives/windows.h"
 
 #pragma GCC visibility push(hidden)
@@ -229,19 +231,19 @@ inline absl::Status ComposeAveragePoolGradient(Launcher& launcher,
 
 // ---- All pooling ----
 
-inline absl::Status ComposePool(Launcher& launcher, const Pooling& pooling,
-                                const Operand& image, const Operand& output) {
+TFPLUG_SEPARABLE absl::Status ComposePool(Launcher& launcher,
+                                          const Pooling& pooling,
+                                          const Operand& image,
+                                          const Operand& output) {
   return pooling.kind == PoolKind::kMax
              ? ComposeMaxPool(launcher, pooling.windows, image, output)
              : ComposeAveragePool(launcher, pooling.windows, image, output);
 }
 
-inline absl::Status ComposePoolGradient(Launcher& launcher,
-                                        const Pooling& pooling,
-                                        const Operand& image,
-                                        const Operand& output,
-                                        const Operand& output_gradient,
-                                        const Operand& image_gradient) {
+TFPLUG_SEPARABLE absl::Status ComposePoolGradient(
+    Launcher& launcher, const Pooling& pooling, const Operand& image,
+    const Operand& output, const Operand& output_gradient,
+    const Operand& image_gradient) {
   if (pooling.kind == PoolKind::kAverage) {
     return ComposeAveragePoolGradient(launcher, pooling.windows,
                                       output_gradient, image_gradient);

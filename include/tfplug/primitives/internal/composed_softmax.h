@@ -4,7 +4,9 @@
 
 #include <limits>
 
+#include "tfplug/base/separate.h"
 #include "tfplug/primitives/elements.h"
+#include "tfplug/primitives/internal/compose.h"
 #include "tfplug/primitives/nn.h"
 
 #pragma GCC visibility push(hidden)
@@ -53,9 +55,10 @@ inline absl::StatusOr<RowStatistics> StatisticsOf(Launcher& launcher,
   return result;
 }
 
-inline absl::Status ComposeSoftmax(Launcher& launcher, SoftmaxKind kind,
-                                   const Operand& logits,
-                                   const Operand& output) {
+TFPLUG_SEPARABLE absl::Status ComposeSoftmax(Launcher& launcher,
+                                             SoftmaxKind kind,
+                                             const Operand& logits,
+                                             const Operand& output) {
   static primitives::Memo<Expression> memo;
   const bool is_log = kind == SoftmaxKind::kLogSoftmax;
   const DataType type = logits.type, computed = ComputeType(type);
@@ -115,10 +118,11 @@ struct CrossEntropyCode {
   }
 };
 
-inline absl::Status ComposeCrossEntropy(Launcher& launcher,
-                                        const Operand& logits, Operand labels,
-                                        const Operand& loss,
-                                        const Operand& gradient) {
+TFPLUG_SEPARABLE absl::Status ComposeCrossEntropy(Launcher& launcher,
+                                                  const Operand& logits,
+                                                  Operand labels,
+                                                  const Operand& loss,
+                                                  const Operand& gradient) {
   static primitives::Memo<CrossEntropyCode> memo;
   TFPLUG_ASSIGN_OR_RETURN(
       const CrossEntropyCode* const code,
