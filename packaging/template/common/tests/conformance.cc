@@ -4,8 +4,9 @@
 #include <cstdio>
 
 #include "backend.h"
-#include "tfplug/testing.h"
 #include "tfplug/testing/backend_conformance.h"
+#include "tfplug/testing/fake_tensorflow.h"
+#include "tfplug/testing/host.h"
 
 namespace testing = tfplug::testing;
 
