@@ -115,6 +115,24 @@ TEST_CASE("a placeholder that is fed has no control outputs") {
                "sum") == std::vector<float>{4});
 }
 
+TEST_CASE("a device without an index, or with any, is the first of its type") {
+  for (const std::string device :
+       {"/device:SIM", "/device:SIM:*", "/job:localhost/device:SIM:0/task:0"}) {
+    CAPTURE(device);
+    const auto executor =
+        MakeExecutor(MakeGraph("x = Placeholder()\ny = Neg(x) @" + device));
+    CHECK(executor->PlaceOf("y") == "SIM:0");
+  }
+  for (const std::string device : {"SIM", "SIM:*", "SIM:1", "/device:SIM:1"}) {
+    CAPTURE(device);
+    Executor::Options options;
+    options.device = device;
+    const auto executor =
+        MakeExecutor(MakeGraph("x = Placeholder()\ny = Neg(x) @"), options);
+    CHECK(executor->PlaceOf("y") == (device.back() == '1' ? "SIM:1" : "SIM:0"));
+  }
+}
+
 TEST_CASE("a wide graph on many threads, in any order of ready nodes") {
   std::string text = "x = Placeholder()\nsum0 = Identity(x)\n";
   for (int i = 1; i <= 60; ++i) {
@@ -153,6 +171,10 @@ TEST_CASE("errors name the node and the remedy") {
         std::string::npos);
   CHECK(error("x: float[2] = 1\ny = Relu(x) @/device:SIM:7", "y")
             .find("there is no device SIM:7") != std::string::npos);
+  CHECK(
+      error("x: float[2] = 1\ny = Relu(x) @/device:SIM:one", "y") ==
+      "INVALID_ARGUMENT: node 'y' (Relu): its device '/device:SIM:one' has no "
+      "index; write /device:TYPE:0");
   CHECK(error("x: float = 1", "x:1").find("'x:1' is not an output") !=
         std::string::npos);
   CHECK(error("x: float = 1", "z").find("the graph has no node for 'z'") !=

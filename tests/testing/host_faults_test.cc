@@ -5,6 +5,7 @@
 #include <tfplug/testing.h>
 #include <tfplug/testing/executor.h>
 #include <tfplug/testing/graph_text.h>
+#include <tfplug/testing/guards.h>
 
 #include <algorithm>
 #include <atomic>
@@ -187,6 +188,8 @@ class Platform : public tfplug::Platform<Device> {
 };
 TFPLUG_REGISTER_DEVICE(Platform);
 
+std::atomic<int64_t> extra_write{0};  // where the kernel must not write
+
 class Double : public Kernel {
  public:
   absl::Status Init(KernelConstruction&) override {
@@ -203,6 +206,7 @@ class Double : public Kernel {
       temp.flat<float>()[at] = x.flat<float>()[at];
       y.flat<float>()[at] = 2 * temp.flat<float>()[at];
     }
+    if (extra_write != 0) y.flat<float>().data()[extra_write] = 1;
     return absl::OkStatus();
   }
 
@@ -249,6 +253,7 @@ class Run {
     return absl::OkStatus();
   }
   absl::Status Problems() const { return process_.Problems(); }
+  testing::HostDevice& device() { return *process_.Device("FAULTY").value(); }
 
  private:
   static testing::Process::Options Options(testing::Release release) {
@@ -341,10 +346,117 @@ TEST_CASE("a fault in each hook at each call") {
       }
     }
     CHECK(failed > 50);
-    // A step calls none of these, or only when its objects are destroyed.
+    // A step calls none of these, or only when its objects are destroyed: see
+    // the next case.
     CHECK(unreached ==
           "Event::BlockHost GetStatus WaitForEvent Deallocate DeallocateHost "
           "SynchronizeAllActivity ");
+  }
+}
+
+// Calls 20 times what stock Python does not, and returns how many calls failed.
+int CallHooks(testing::HostDevice& host, const std::string& hook) {
+  testing::FakeDevice& device = host.device();
+  testing::FakeStream& stream = device.compute();
+  const auto event = device.CreateEvent().value();
+  int failed = 0;
+  for (int i = 0; i < 20; ++i) {
+    absl::Status status;
+    if (hook == "Event::BlockHost") {
+      status = stream.RecordEvent(*event);
+      status.Update(event->BlockHost());
+    } else if (hook == "GetStatus") {
+      status = stream.GetStatus();
+    } else if (hook == "WaitForEvent") {
+      status = stream.RecordEvent(*event);
+      status.Update(stream.WaitForEvent(*event));
+    } else if (hook == "SynchronizeAllActivity") {
+      status = device.SynchronizeAllActivity();
+    } else if (hook == "Deallocate") {  // its failure is only logged
+      device.Deallocate(device.Allocate(64));
+    } else {
+      device.DeallocateHost(device.AllocateHost(64));
+    }
+    if (!status.ok()) ++failed;
+  }
+  return failed;
+}
+
+TEST_CASE("a fault in each hook that a step does not reach, at each call") {
+  DefineOp("Double", {"x: float"}, {"y: float"}, {});
+  for (const std::string hook :
+       {"Event::BlockHost", "GetStatus", "WaitForEvent", "Deallocate",
+        "DeallocateHost", "SynchronizeAllActivity"}) {
+    CAPTURE(hook);
+    const bool is_reported = hook.compare(0, 10, "Deallocate") != 0;
+    for (int call = 1; call <= 20; ++call) {
+      CAPTURE(call);
+      for (const Kind kind : kKinds) {
+        const testing::LeakCheck leaks;
+        {
+          constexpr testing::Release kWithLog = {2, 18};  // has TF_Log
+          const testing::ScopedFakeTensorFlow tensorflow({kWithLog, {}});
+          Run run(kWithLog);
+          REQUIRE(run.Step() == absl::OkStatus());
+          const testing::LogCapture log;
+          Plan::Get().Set(hook, call, kind);
+          CHECK(CallHooks(run.device(), hook) == (is_reported ? 1 : 0));
+          CHECK(Plan::Get().calls()[hook] == 20);
+          Plan::Get().Set("", 0, kind);
+          if (!is_reported) CHECK(!log.lines().empty());
+          const absl::Status next = run.Step();
+          CHECK_MESSAGE(next.ok(), next.ToString());
+          CHECK(run.Problems() == absl::OkStatus());
+        }
+        CHECK(live == 0);
+        CHECK(leaks.Check() == absl::OkStatus());
+      }
+    }
+  }
+}
+
+TEST_CASE("a kernel that writes beside its output is found by guards") {
+  DefineOp("Double", {"x: float"}, {"y: float"}, {});
+  for (const int64_t at : {-1, 0, 64}) {
+    CAPTURE(at);
+    const testing::ScopedFakeTensorFlow tensorflow;
+    const testing::ScopedGuards guards;
+    Run run(capi::kNewestRelease);
+    extra_write = at;
+    CHECK(run.Step() == absl::OkStatus());
+    extra_write = 0;
+    const absl::Status problems = run.Problems();
+    CHECK(problems.message() ==
+          (at == 0 ? "" : "the plug-in wrote beside a tensor on the device"));
+  }
+}
+
+// ---- Types and conflicts ------------------------------------------------------
+
+const char* type_of_platform = "";
+void InitWithType(capi::SE_PlatformRegistrationParams* params,
+                  capi::TF_Status* status) {
+  SE_InitPlugin(params, status);
+  params->platform->type = type_of_platform;
+}
+
+TEST_CASE("a plug-in of the type GPU or CPU replaces TensorFlow's devices") {
+  for (const bool has_gpu : {false, true}) {
+    for (const char* const type : {"GPU", "CPU", "FAULTY"}) {
+      CAPTURE(type);
+      const testing::ScopedFakeTensorFlow tensorflow;
+      testing::Process::Options options;
+      options.has_gpu = has_gpu;
+      testing::Process process(options);
+      type_of_platform = type;
+      REQUIRE(process.Load({&InitWithType, nullptr, nullptr, nullptr}).ok());
+      CHECK(process.Device(type, 1).ok());
+      const bool replaces = *type == 'C' || (*type == 'G' && has_gpu);
+      REQUIRE(process.notes().size() == (replaces ? 1 : 0));
+      if (!replaces) continue;
+      CHECK(process.notes()[0].find(std::string("replaces TensorFlow's own ") +
+                                    type) != std::string::npos);
+    }
   }
 }
 

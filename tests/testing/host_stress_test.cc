@@ -68,16 +68,12 @@ class Sum {
         .value();
   }
   void Add(TF_Tensor x) {
-    capi::TF_OpKernelContext context;
-    context.node = add_.node();
-    context.device = &devices_[at_]->device();
-    context.stream = context.device->compute().handle();
-    context.inputs.emplace_back(std::move(*value_));
-    context.inputs.emplace_back(std::move(x));
-    context.outputs.push_back({capi::TF_FLOAT, false, {}});
-    add_.builder().compute_func(add_.object(), &context);
-    if (context.failure.ok()) {
-      value_ = std::move(*context.outputs[0].tensor);
+    testing::KernelRun run(add_, &devices_[at_]->device());
+    run.AddInput(std::move(*value_));
+    run.AddInput(std::move(x));
+    run.AddOutput(DataType::kFloat);
+    if (run.Compute().ok()) {
+      value_ = *run.output(0);
     } else {
       ++wrong;
     }

@@ -52,15 +52,12 @@ absl::StatusOr<TF_Tensor> RunOp(HostDevice& device, const std::string& op,
     if (!created.ok()) return created.status();
     kernel = *std::move(created);
   }
-  capi::TF_OpKernelContext context;
-  context.node = kernel->node();
-  context.device = &device.device();
-  context.stream = device.device().compute().handle();
-  for (const TF_Tensor& input : inputs) context.inputs.emplace_back(input);
-  context.outputs.push_back({capi::TF_FLOAT, false, {}});
-  kernel->builder().compute_func(kernel->object(), &context);
-  if (!context.failure.ok()) return context.failure;
-  return *context.outputs[0].tensor;
+  testing::KernelRun run(*kernel, &device.device());
+  for (const TF_Tensor& input : inputs) run.AddInput(input);
+  run.AddOutput(DataType::kFloat);
+  const absl::Status status = run.Compute();
+  if (!status.ok()) return status;
+  return *run.output(0);
 }
 
 // ---- The scripts: see tools/lib/record/scripts.py ------------------------------

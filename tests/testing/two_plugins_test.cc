@@ -2,8 +2,11 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <tfplug/testing.h>
+#include <tfplug/testing/process.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -102,6 +105,92 @@ TEST_CASE("two plug-ins with the same classes, without our compiler flags") {
     CheckOpAndKernel(*twin);
     CheckPass(*twin);
   }
+}
+
+// ---- What `import tensorflow` loads --------------------------------------------
+
+namespace fs = std::filesystem;
+
+// A folder with a folder tensorflow-plugins.
+class SitePackages {
+ public:
+  SitePackages() {
+    char path[] = "/tmp/tfplug_site_XXXXXX";
+    REQUIRE(mkdtemp(path) != nullptr);
+    path_ = path;
+    fs::create_directory(plugins());
+  }
+  ~SitePackages() { fs::remove_all(path_); }
+
+  const std::string& path() const { return path_; }
+  std::string plugins() const { return path_ + "/tensorflow-plugins"; }
+  // Adds a link to one of the twins.
+  void Link(const std::string& name, int twin) const {
+    const std::string variable = "TFPLUG_TEST_TWIN_" + std::to_string(twin);
+    fs::create_symlink(std::getenv(variable.c_str()), plugins() + "/" + name);
+  }
+  void Write(const std::string& name) const {
+    std::ofstream(plugins() + "/" + name) << "no library";
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST_CASE("import loads the libraries of each folder, and no other file") {
+  testing::MakeFakeTensorFlow();
+  const SitePackages first, second;
+  first.Link("libtwin_a.so", 1);
+  second.Link("libtwin_b.so.1.2", 2);
+  for (const char* const name :
+       {"readme.txt", "libx.so.old", "libx.so.", "x.dll", "so"}) {
+    first.Write(name);
+  }
+  testing::Process process;
+  const absl::Status status =
+      process.Import({"/tmp/no such folder", first.path(), second.path()});
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  CHECK(process.Device("TWIN_A").ok());
+  CHECK(process.Device("TWIN_B").ok());
+  CHECK(process.Problems() == absl::OkStatus());
+}
+
+TEST_CASE("$TF_PLUGGABLE_DEVICE_LIBRARY_PATH is a file or a folder") {
+  testing::MakeFakeTensorFlow();
+  const SitePackages site;
+  site.Link("libtwin_b.so", 2);
+  for (const std::string& path : std::vector<std::string>{
+           site.plugins(), site.plugins() + "/libtwin_b.so", std::string()}) {
+    CAPTURE(path);
+    setenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", path.c_str(), 1);
+    testing::Process process;
+    CHECK(process.Import({}) == absl::OkStatus());
+    CHECK(process.Device("TWIN_B").ok() == !path.empty());
+  }
+  setenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "/tmp/no such folder", 1);
+  testing::Process process;
+  CHECK(process.Import({}).message() ==
+        "there is no file or folder /tmp/no such folder");
+  unsetenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+}
+
+TEST_CASE("what makes an import fail, or abort") {
+  testing::MakeFakeTensorFlow();
+  const SitePackages site, same;
+  site.Link("libtwin_a.so", 1);
+  same.Link("libtwin_a.so", 1);
+  {  // one library by two paths, as in lib and lib64
+    testing::Process process;
+    const absl::Status status = process.Import({site.path(), same.path()});
+    CHECK(absl::IsAborted(status));
+    CHECK(status.message().find("have the platform TWIN_A: TensorFlow would "
+                                "abort") != std::string::npos);
+  }
+  site.Write("liba.so");  // in front of the twin
+  testing::Process process;
+  const absl::Status status = process.Import({site.path()});
+  CHECK(absl::IsNotFound(status));
+  CHECK(status.message().find("liba.so") != std::string::npos);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "tfplug/testing/fake_device.h"
+#include "tfplug/testing/internal/jitter.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -25,7 +26,9 @@ namespace tfplug::testing {
 // again. Thread-safe.
 class EventManager {
  public:
-  explicit EventManager(FakeDevice& device) : device_(device) {}
+  // `jitter` delays the first poll of each event and the call of each function.
+  explicit EventManager(FakeDevice& device, Jitter* jitter = nullptr)
+      : device_(device), jitter_(jitter) {}
   EventManager(const EventManager&) = delete;
   EventManager& operator=(const EventManager&) = delete;
   // Waits until the functions have run.
@@ -50,7 +53,8 @@ class EventManager {
       free_.push_back(*std::move(event));
     }
     stream.RecordEvent(*free_.back()).IgnoreError();
-    pending_.push_back({std::move(free_.back()), std::move(function)});
+    pending_.push_back(
+        {std::move(free_.back()), std::move(function), Clock::now() + Delay()});
     free_.pop_back();
     changed_.notify_all();
     return absl::OkStatus();
@@ -69,10 +73,15 @@ class EventManager {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Pending {
     std::unique_ptr<FakeEvent> event;
     std::function<void()> function;
+    Clock::time_point first_poll;
   };
+  Clock::duration Delay() const {
+    return jitter_ == nullptr ? Clock::duration() : jitter_->Delay();
+  }
 
   void Poll() {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -81,7 +90,9 @@ class EventManager {
       if (pending_.empty()) return;
       std::vector<std::function<void()>> done;
       for (auto each = pending_.begin(); each != pending_.end();) {
-        const EventStatus polled = each->event->Poll();
+        const EventStatus polled = Clock::now() < each->first_poll
+                                       ? EventStatus::kPending
+                                       : each->event->Poll();
         if (polled == EventStatus::kPending) {
           ++each;
           continue;
@@ -97,7 +108,10 @@ class EventManager {
       }
       running_ = done.size();
       lock.unlock();
-      for (const auto& function : done) function();
+      for (const auto& function : done) {
+        if (jitter_ != nullptr) jitter_->Pause();
+        function();
+      }
       if (done.empty()) std::this_thread::sleep_for(kInterval);
       done.clear();
       lock.lock();
@@ -109,6 +123,7 @@ class EventManager {
   static constexpr std::chrono::microseconds kInterval{10};
 
   FakeDevice& device_;
+  Jitter* const jitter_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Pending> pending_;

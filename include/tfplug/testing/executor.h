@@ -24,7 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/testing/fake_kernel.h"
-#include "tfplug/testing/internal/executor_nodes.h"
+#include "tfplug/testing/internal/placed_graph.h"
 #include "tfplug/testing/process.h"
 
 #pragma GCC visibility push(hidden)
@@ -60,7 +60,7 @@ class Executor {
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       Process& process, const Graph& graph, const Options& options) {
     std::unique_ptr<Executor> executor(new Executor(options));
-    absl::Status status = executor->Init(process, graph);
+    absl::Status status = executor->graph_.Init(process, graph, options.device);
     if (!status.ok()) return status;
     return executor;
   }
@@ -79,8 +79,8 @@ class Executor {
 
   // Returns where a node is, such as "MY_DEVICE:0", or "host".
   std::string PlaceOf(const std::string& node) const {
-    const auto found = indices_.find(node);
-    return found == indices_.end() ? "" : nodes_[found->second]->place;
+    auto source = graph_.ParseSource(node);
+    return source.ok() ? graph_.nodes()[source->node]->place : "";
   }
 
  private:
@@ -100,8 +100,6 @@ class Executor {
 
   explicit Executor(const Options& options) : options_(options) {}
 
-  absl::Status Init(Process& process, const Graph& graph);
-  absl::StatusOr<Source> ParseSource(const std::string& name) const;
   void Select(Step& step, const std::vector<Source>& fetches) const;
   void Work(Step& step);
   void Start(Step& step, size_t index);
@@ -109,68 +107,8 @@ class Executor {
               std::vector<Located> outputs);
 
   const Options options_;
-  std::vector<std::unique_ptr<PlacedNode>> nodes_;
-  std::map<std::string, size_t> indices_;
+  PlacedGraph graph_;
 };
-
-inline absl::Status Executor::Init(Process& process, const Graph& graph) {
-  if (absl::Status status = graph.status(); !status.ok()) return status;
-  for (const tfplug::Node node : graph.nodes()) {
-    indices_.emplace(node.name(), indices_.size());
-  }
-  for (const tfplug::Node node : graph.nodes()) {
-    auto placed = PlaceNode(process, node, options_.device);
-    if (!placed.ok()) {
-      return absl::Status(placed.status().code(),
-                          absl::StrCat("node '", node.name(), "' (", node.op(),
-                                       "): ", placed.status().message()));
-    }
-    for (int i = 0; i < node.num_inputs(); ++i) {
-      const Output from = node.input(i);
-      if (!from.node || from.port < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("node '", node.name(), "' has an input from no node"));
-      }
-      (*placed)->inputs.push_back(
-          {indices_.at(std::string(from.node.name())), from.port});
-    }
-    for (int i = 0; i < node.num_controls(); ++i) {
-      if (!node.control(i)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "node '", node.name(), "' has a control input from no node"));
-      }
-      (*placed)->controls.push_back(
-          indices_.at(std::string(node.control(i).name())));
-    }
-    nodes_.push_back(*std::move(placed));
-  }
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    for (const Source& from : nodes_[i]->inputs) {
-      nodes_[from.node]->successors.push_back(i);
-    }
-    for (const size_t from : nodes_[i]->controls) {
-      nodes_[from]->successors.push_back(i);
-    }
-  }
-  return absl::OkStatus();
-}
-
-inline absl::StatusOr<Source> Executor::ParseSource(
-    const std::string& name) const {
-  const size_t colon = name.find(':');
-  int port = 0;
-  if (colon != std::string::npos &&
-      !absl::SimpleAtoi(name.substr(colon + 1), &port)) {
-    port = -1;
-  }
-  const auto found = indices_.find(name.substr(0, colon));
-  if (found == indices_.end() || port < 0) {
-    return absl::NotFoundError(
-        absl::StrCat("the graph has no node for '", name,
-                     "'; name an output as NODE or NODE:1"));
-  }
-  return Source{found->second, port};
-}
 
 // Finds what the fetches depend on. What is fed depends on nothing.
 inline void Executor::Select(Step& step,
@@ -188,22 +126,22 @@ inline void Executor::Select(Step& step,
   while (!stack.empty()) {
     const size_t index = stack.back();
     stack.pop_back();
-    for (const Source& from : nodes_[index]->inputs) use(from);
-    for (const size_t from : nodes_[index]->controls) {
+    for (const Source& from : graph_.nodes()[index]->inputs) use(from);
+    for (const size_t from : graph_.nodes()[index]->controls) {
       // As in TensorFlow, a placeholder that is fed has no control outputs.
       const bool is_fed =
-          nodes_[from]->op == "Placeholder" && step.values.count({from, 0}) > 0;
+          graph_.nodes()[from]->op == "Placeholder" && step.values.count({from, 0}) > 0;
       if (!is_fed) use({from, -1});
     }
   }
-  for (size_t i = 0; i < nodes_.size(); ++i) {
+  for (size_t i = 0; i < graph_.nodes().size(); ++i) {
     if (!step.is_used[i]) continue;
     ++step.unfinished;
-    for (const Source& from : nodes_[i]->inputs) {
+    for (const Source& from : graph_.nodes()[i]->inputs) {
       ++step.uses[from];
       if (step.is_used[from.node]) ++step.waiting[i];
     }
-    for (const size_t from : nodes_[i]->controls) {
+    for (const size_t from : graph_.nodes()[i]->controls) {
       if (step.is_used[from]) ++step.waiting[i];
     }
     if (step.waiting[i] == 0) step.ready.push_back(i);
@@ -229,16 +167,16 @@ inline absl::StatusOr<std::vector<Located>> Executor::RunLocated(
     const LocatedFeeds& feeds, const std::vector<std::string>& fetches) {
   Step step;
   step.random.seed(options_.seed);
-  step.waiting.resize(nodes_.size());
-  step.is_used.resize(nodes_.size());
+  step.waiting.resize(graph_.nodes().size());
+  step.is_used.resize(graph_.nodes().size());
   for (const auto& [name, value] : feeds) {
-    auto source = ParseSource(name);
+    auto source = graph_.ParseSource(name);
     if (!source.ok()) return source.status();
     step.values.insert_or_assign(*source, value);
   }
   std::vector<Source> sources;
   for (const std::string& name : fetches) {
-    auto source = ParseSource(name);
+    auto source = graph_.ParseSource(name);
     if (!source.ok()) return source.status();
     sources.push_back(*source);
   }
@@ -284,6 +222,8 @@ inline void Executor::Work(Step& step) {
     step.ready.pop_back();
     ++step.running;
     lock.unlock();
+    HostDevice* const device = graph_.nodes()[index]->device;
+    if (device != nullptr) device->jitter().Pause();
     Start(step, index);
     lock.lock();
   }
@@ -293,7 +233,7 @@ inline void Executor::Work(Step& step) {
 // Runs a node on the calling thread; an asynchronous kernel may finish on
 // another.
 inline void Executor::Start(Step& step, size_t index) {
-  PlacedNode& node = *nodes_[index];
+  PlacedNode& node = *graph_.nodes()[index];
   std::vector<Located> inputs;
   absl::Status status;
   for (size_t i = 0; i < node.inputs.size() && status.ok(); ++i) {
@@ -304,7 +244,7 @@ inline void Executor::Start(Step& step, size_t index) {
       if (found == step.values.end()) {
         status = absl::InvalidArgumentError(absl::StrCat(
             "node '", node.name, "': input ", i, " is not an output of '",
-            nodes_[node.inputs[i].node]->name, "'"));
+            graph_.nodes()[node.inputs[i].node]->name, "'"));
         break;
       }
       // The last user may forward the value.
@@ -351,7 +291,7 @@ inline void Executor::Finish(Step& step, size_t index,
   }
   --step.running;
   --step.unfinished;
-  for (const size_t next : nodes_[index]->successors) {
+  for (const size_t next : graph_.nodes()[index]->successors) {
     if (step.is_used[next] && --step.waiting[next] == 0) {
       step.ready.push_back(next);
     }

@@ -110,24 +110,35 @@ class KernelRun {
     context_.allocations_left = allocations;
   }
 
-  // Runs the kernel and waits for the work that it enqueued. Returns the
-  // kernel's first failure, or the failure of the stream; RESOURCE_EXHAUSTED if
-  // there was no memory for an input.
-  absl::Status Run() {
-    if (!setup_.ok()) return setup_;
+  // Starts the kernel and calls `done` with its first failure, on this thread or,
+  // for an asynchronous kernel, on any. This object must live until then.
+  void Start(std::function<void(absl::Status)> done) {
+    if (!setup_.ok()) return done(setup_);
     const capi::TF_KernelBuilder& builder = kernel_.builder();
     if (builder.compute_async_func != nullptr) {
-      auto done = std::make_shared<std::promise<void>>();
-      CallAsync([done] { done->set_value(); },
+      CallAsync([this, done = std::move(done)] { done(context_.failure); },
                 [&](capi::TF_AsyncOpKernelDoneCallback* callback) {
                   builder.compute_async_func(kernel_.object(), &context_,
                                              callback);
                 });
-      done->get_future().wait();
-    } else {
-      builder.compute_func(kernel_.object(), &context_);
+      return;
     }
-    absl::Status status = context_.failure;
+    builder.compute_func(kernel_.object(), &context_);
+    done(context_.failure);
+  }
+  // Runs the kernel, but does not wait for the work that it enqueued. Returns the
+  // kernel's first failure; RESOURCE_EXHAUSTED if there was no memory for an input.
+  absl::Status Compute() {
+    auto result = std::make_shared<std::promise<absl::Status>>();
+    Start([result](absl::Status status) {
+      result->set_value(std::move(status));
+    });
+    return result->get_future().get();
+  }
+  // Runs the kernel and waits for the work that it enqueued. Returns the failure
+  // of Compute or of the stream.
+  absl::Status Run() {
+    absl::Status status = Compute();
     if (context_.device != nullptr) {
       status.Update(context_.device->compute().BlockHostUntilDone());
     }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
 #include "tfplug/testing/grappler_item.h"
+#include "tfplug/testing/guards.h"
 #include "tfplug/testing/internal/status_functions.h"
 #include "tfplug/testing/internal/with_canary.h"
 #include "tfplug/testing/struct_sizes.h"
@@ -36,9 +37,9 @@ class GraphHost {
   // Registers a plug-in that is linked with the test. Fails as TensorFlow does,
   // with the plug-in's status or for a missing field.
   static absl::StatusOr<std::unique_ptr<GraphHost>> Register(
-      InitGraph init_graph, Release release = capi::kNewestRelease,
+      InitGraph init_graph, const StructSizes& sizes = capi::kNewestRelease,
       int32_t major_version = 0) {
-    std::unique_ptr<GraphHost> host(new GraphHost(release));
+    std::unique_ptr<GraphHost> host(new GraphHost(sizes));
     host->params_->major_version = major_version;
     host->params_->patch_version = 1;
     host->params_->optimizer = host->optimizer_.get();
@@ -98,15 +99,16 @@ class GraphHost {
                                 : optimizer_->create_func();
     for (int run = 0; run < runs; ++run) {
       // Each run has its own input, which is freed right after the run.
-      const std::string bytes = outcome.graph;
+      const GuardedBlock bytes(outcome.graph.size(), /*alignment=*/1);
+      std::memcpy(bytes.data(), outcome.graph.data(), bytes.size());
       capi::TF_Buffer in = {bytes.data(), bytes.size(), nullptr};
       capi::TF_Buffer out = {nullptr, 0, nullptr};
-      outcome.runs.push_back(CallWithStatus(optimizer_->optimize_func,
-                                            optimizer, &in, &item, &out));
+      outcome.runs.push_back(CallOptimize(optimizer, in, item, out));
       if (outcome.runs.back().ok()) {
         outcome.graph.assign(static_cast<const char*>(out.data), out.length);
         outcome.changed = true;
       }
+      if (!bytes.intact()) ScopedGuards::Report("the graph of optimize_func");
       if (out.data_deallocator != nullptr) {
         out.data_deallocator(const_cast<void*>(out.data), out.length);
       }
@@ -118,10 +120,27 @@ class GraphHost {
   }
 
  private:
-  explicit GraphHost(Release release)
-      : params_(StructSizeIn<capi::TP_OptimizerRegistrationParams>(release)),
-        optimizer_(StructSizeIn<capi::TP_Optimizer>(release)),
-        configs_(StructSizeIn<capi::TP_OptimizerConfigs>(release)) {}
+  explicit GraphHost(const StructSizes& sizes)
+      : has_item_(!(sizes.release < Release{2, 6})),
+        params_(sizes.optimizer_params),
+        optimizer_(sizes.optimizer),
+        configs_(sizes.optimizer_configs) {}
+
+  absl::Status CallOptimize(void* optimizer, capi::TF_Buffer& in,
+                            const TF_GrapplerItem& item,
+                            capi::TF_Buffer& out) const {
+    if (has_item_) {
+      return CallWithStatus(optimizer_->optimize_func, optimizer, &in, &item,
+                            &out);
+    }
+    capi::TP_Optimizer_2_5 old;
+    std::memcpy(&old, optimizer_.get(), sizeof(old));
+    CurrentGraph() = {&in, &item};
+    absl::Status status =
+        CallWithStatus(old.optimize_func, optimizer, &in, &out);
+    CurrentGraph() = {};
+    return status;
+  }
 
   static const capi::Layout* FindLayout(size_t size) {
     const capi::Layout* found = nullptr;
@@ -132,6 +151,7 @@ class GraphHost {
     return found;
   }
 
+  const bool has_item_;  // an argument of optimize_func
   const WithCanary<capi::TP_OptimizerRegistrationParams> params_;
   const WithCanary<capi::TP_Optimizer> optimizer_;
   const WithCanary<capi::TP_OptimizerConfigs> configs_;

@@ -45,6 +45,17 @@ inline std::map<std::string, std::string>& KnownOpDefs() {
   return *ops;
 }
 
+// The graph that an optimizer of this thread receives in TensorFlow 2.5, and the
+// item that TF_GetGrapplerItem returns for it.
+struct GraphInOptimizer {
+  const void* buffer = nullptr;
+  const TF_GrapplerItem* item = nullptr;
+};
+inline GraphInOptimizer& CurrentGraph() {
+  static thread_local GraphInOptimizer graph;
+  return graph;
+}
+
 }  // namespace tfplug::testing
 
 #pragma GCC visibility pop

@@ -2,22 +2,21 @@
 #ifndef TFPLUG_TESTING_HOST_DEVICE_H_
 #define TFPLUG_TESTING_HOST_DEVICE_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <future>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "tfplug/testing/bfc_allocator.h"
 #include "tfplug/testing/event_manager.h"
 #include "tfplug/testing/fake_device.h"
+#include "tfplug/testing/guards.h"
+#include "tfplug/testing/internal/jitter.h"
+#include "tfplug/testing/internal/tensor_allocator.h"
 #include "tfplug/testing/release.h"
 #include "tfplug/testing/tensor.h"
 
@@ -40,33 +39,38 @@ class HostDevice : public TensorMemory {
     // Whether memory grows on demand, as with set_memory_growth or
     // SP_Platform::force_memory_growth.
     bool grows = false;
+    // If not 0, selects pauses that let events complete late, host tasks run late
+    // and threads come in another order.
+    uint64_t jitter_seed = 0;
   };
   // `device` must have its streams and must outlive this object.
   HostDevice(FakeDevice& device, const Options& options)
-      : device_(device), options_(options), events_(device) {
+      : device_(device),
+        options_(options),
+        jitter_(options.jitter_seed),
+        memory_(device, events_, options.release, options.use_bfc_allocator,
+                options.grows),
+        events_(device, &jitter_) {
     device_.set_tensor_memory(this);
+    device_.set_jitter(&jitter_);
   }
   HostDevice(const HostDevice&) = delete;
   HostDevice& operator=(const HostDevice&) = delete;
   ~HostDevice() override {
     events_.Wait();
     device_.set_tensor_memory(nullptr);
+    device_.set_jitter(nullptr);
   }
 
   FakeDevice& device() { return device_; }
   EventManager& events() { return events_; }
+  Jitter& jitter() { return jitter_; }
 
   // Allocates memory for a tensor; null if there is none. It is free again when
   // the last tensor has gone, also if work that uses it is enqueued: what uses it
   // next waits for the compute stream.
   std::shared_ptr<TensorBuffer> Allocate(size_t size) override {
-    if (!options_.use_bfc_allocator) return AllocateByPlugin(size);
-    BfcAllocator& memory = Memory();
-    void* const allocated = memory.Allocate(size);
-    if (allocated == nullptr) return nullptr;
-    return std::make_shared<TensorBuffer>(
-        allocated, size,
-        [&memory, allocated] { memory.Deallocate(allocated); });
+    return memory_.Allocate(size);
   }
 
   // Copies a tensor in host memory to the device.
@@ -123,72 +127,14 @@ class HostDevice : public TensorMemory {
 
   // Returns the first mistake on which TensorFlow would abort without a call that
   // reports it: memory that is not aligned, or the status of an event.
-  absl::Status Problems() const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return problem_.ok() ? events_.status() : problem_;
+  // Waits until the events are polled, if ScopedGuards checks what was released.
+  absl::Status Problems() {
+    if (ScopedGuards::AreActive()) events_.Wait();
+    const absl::Status status = memory_.status();
+    return status.ok() ? events_.status() : status;
   }
 
  private:
-  // Returns how much of a device's free memory TensorFlow leaves to the system.
-  // Recorded for 1 and 8 GiB.
-  static int64_t MemoryOfSystem(int64_t available) {
-    constexpr int64_t kMebi = int64_t{1} << 20;
-    if (available < int64_t{1} << 31) return 255 * kMebi;
-    return std::max(300 * kMebi, static_cast<int64_t>(
-                                     static_cast<double>(available) * 0.06));
-  }
-
-  BfcAllocator& Memory() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (memory_ == nullptr) {
-      int64_t limit = device_.free_at_start();
-      if (limit > MemoryOfSystem(limit)) limit -= MemoryOfSystem(limit);
-      memory_ = std::make_unique<BfcAllocator>(
-          BfcAllocator::Options{static_cast<size_t>(limit), options_.grows},
-          [this](size_t size) {
-            return Checked("allocate", device_.Allocate(size).opaque());
-          },
-          [this](void* memory, size_t size) {
-            device_.Deallocate(DeviceMemory(memory, size));
-          });
-    }
-    return *memory_;
-  }
-  BfcAllocator& HostMemory() {
-    constexpr size_t kLimit = size_t{64} << 30;
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (host_memory_ == nullptr) {
-      host_memory_ = std::make_unique<BfcAllocator>(
-          BfcAllocator::Options{kLimit, /*grows=*/true},
-          [this](size_t size) {
-            return Checked("host_memory_allocate", device_.AllocateHost(size));
-          },
-          [this](void* memory, size_t) { device_.DeallocateHost(memory); });
-    }
-    return *host_memory_;
-  }
-  // Notes memory on which TensorFlow aborts from 2.22 on.
-  void* Checked(const char* slot, void* memory) {
-    const auto address = reinterpret_cast<uintptr_t>(memory);
-    if (!(options_.release < Release{2, 22}) &&
-        address % BfcAllocator::kUnit != 0) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      problem_.Update(absl::AbortedError(
-          absl::StrCat(slot, " returned memory that is not aligned to ",
-                       BfcAllocator::kUnit, " bytes: TensorFlow would abort")));
-    }
-    return memory;
-  }
-  // TensorFlow passes no size to deallocate.
-  std::shared_ptr<TensorBuffer> AllocateByPlugin(size_t size) {
-    const DeviceMemory memory = device_.Allocate(size);
-    if (memory.is_null()) return nullptr;
-    return std::make_shared<TensorBuffer>(
-        memory.opaque(), size, [this, memory] {
-          device_.Deallocate(DeviceMemory(memory.opaque(), 0));
-        });
-  }
-
   absl::StatusOr<TF_Tensor> AllocateLike(const TF_Tensor& tensor) {
     auto buffer = AllocateOnDevice(device_, tensor.buffer->size);
     if (buffer == nullptr) {
@@ -200,17 +146,13 @@ class HostDevice : public TensorMemory {
   }
   // Allocates host memory of the plug-in's, for a copy.
   absl::StatusOr<TF_Tensor> AllocateOnHost(const TF_Tensor& tensor) {
-    BfcAllocator& memory = HostMemory();
-    void* const host = memory.Allocate(tensor.buffer->size);
-    if (host == nullptr) {
+    auto buffer = memory_.AllocateOnHost(tensor.buffer->size);
+    if (buffer == nullptr) {
       return absl::ResourceExhaustedError(
           absl::StrCat("OOM when allocating ", tensor.buffer->size,
                        " bytes of host memory"));
     }
-    return TF_Tensor(tensor.dtype, tensor.dims,
-                     std::make_shared<TensorBuffer>(
-                         host, tensor.buffer->size,
-                         [&memory, host] { memory.Deallocate(host); }));
+    return TF_Tensor(tensor.dtype, tensor.dims, std::move(buffer));
   }
   static DeviceMemory MemoryOf(const TF_Tensor& tensor) {
     return DeviceMemory(tensor.buffer->data, tensor.buffer->size);
@@ -282,9 +224,8 @@ class HostDevice : public TensorMemory {
 
   FakeDevice& device_;
   const Options options_;
-  mutable std::mutex mutex_;
-  absl::Status problem_;
-  std::unique_ptr<BfcAllocator> memory_, host_memory_;
+  Jitter jitter_;
+  TensorAllocator memory_;
   EventManager events_;  // last: what it runs uses the memory
 };
 

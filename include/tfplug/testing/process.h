@@ -2,23 +2,26 @@
 #ifndef TFPLUG_TESTING_PROCESS_H_
 #define TFPLUG_TESTING_PROCESS_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "tfplug/base/internal/os.h"
+#include "tfplug/base/status_macros.h"
 #include "tfplug/testing/graph_host.h"
+#include "tfplug/testing/guards.h"
 #include "tfplug/testing/host.h"
 #include "tfplug/testing/host_device.h"
+#include "tfplug/testing/internal/plugin_files.h"
 #include "tfplug/testing/kernel_registry.h"
 #include "tfplug/testing/optimizer_settings.h"
 #include "tfplug/testing/profiler_host.h"
@@ -26,14 +29,6 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::testing {
-
-// The entry points of a plug-in; null if it lacks one.
-struct EntryPoints {
-  Host::InitPlugin init_plugin = nullptr;
-  void (*init_kernel)() = nullptr;
-  GraphHost::InitGraph init_graph = nullptr;
-  ProfilerHost::InitProfiler init_profiler = nullptr;
-};
 
 // A process with TensorFlow, which loads plug-ins, creates their devices when
 // one is first used, and runs their graph optimizers and profilers. What aborts
@@ -48,17 +43,33 @@ class Process {
   struct Options {
     Release release = capi::kNewestRelease;
     bool grows = false;  // tf.config.experimental.set_memory_growth
+    // Whether TensorFlow has devices of the type GPU, as wheels with CUDA do.
+    bool has_gpu = false;
+    // Bytes by which each struct is larger than in the release, as those of a
+    // future one may be.
+    size_t larger_structs = 0;
+    // If not 0, selects pauses: events complete late, host tasks run late, and
+    // threads come in another order.
+    uint64_t jitter_seed = 0;
   };
   Process() : Process(Options()) {}
   explicit Process(const Options& options) : options_(options) {}
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Loads a library as tf.load_pluggable_device_library does. See Host::Load for
-  // what the program needs. The library is never unloaded.
+  // Loads what `import tensorflow` loads: the libraries in the folder
+  // tensorflow-plugins of each of these folders (TensorFlow has those of
+  // site-packages), and those at $TF_PLUGGABLE_DEVICE_LIBRARY_PATH.
+  absl::Status Import(const std::set<std::string>& site_packages);
+  // Loads a library, or all in a folder, as tf.load_pluggable_device_library does.
+  // See Host::Load for what the program needs. Libraries are never unloaded.
   absl::Status Load(const std::string& path);
   // Registers what a plug-in that is linked with the program exports.
   absl::Status Load(const EntryPoints& entry_points);
+
+  // Returns what TensorFlow does without a message: which of its own devices a
+  // plug-in replaces.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   // Returns a device; the first call creates all devices of all plug-ins.
   // NOT_FOUND if there is none of this type and ordinal.
@@ -74,7 +85,8 @@ class Process {
       const std::set<std::string>& types) const;
 
   // Records a profile between two calls. Stop returns an XSpace for each
-  // profiler.
+  // profiler, in the order in which the plug-ins were loaded: TensorFlow calls
+  // all of them, also if two are for one device type.
   absl::Status StartProfilers();
   absl::StatusOr<std::vector<std::string>> StopProfilers();
 
@@ -86,43 +98,48 @@ class Process {
     for (const auto& [name, device] : devices_) {
       if (absl::Status status = device->Problems(); !status.ok()) return status;
     }
-    return absl::OkStatus();
+    return ScopedGuards::Problem();
   }
 
  private:
+  StructSizes Sizes() const {
+    StructSizes sizes(options_.release);
+    sizes.Enlarge(options_.larger_structs);
+    return sizes;
+  }
   absl::Status AddHost(Host::InitPlugin init_plugin);
   absl::Status CreateDevices();
 
   const Options options_;
+  std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::map<std::string, std::unique_ptr<GraphHost>> optimizers_;
-  std::map<std::string, std::unique_ptr<ProfilerHost>> profilers_;
+  std::vector<std::unique_ptr<ProfilerHost>> profilers_;  // in order
   bool has_devices_ = false;
   absl::Status created_;  // why there are none
   // By type and ordinal. After hosts_: they are destroyed first.
   std::map<std::pair<std::string, int>, std::unique_ptr<HostDevice>> devices_;
 };
 
-inline absl::Status Process::Load(const std::string& path) {
-  char* const resolved = realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no file ", path));
+inline absl::Status Process::Import(
+    const std::set<std::string>& site_packages) {
+  for (const std::string& folder : site_packages) {
+    const std::string plugins = folder + "/tensorflow-plugins";
+    if (absl::IsNotFound(PluginFiles(plugins).status())) continue;
+    TFPLUG_RETURN_IF_ERROR(Load(plugins));
   }
-  const std::string real = resolved;
-  std::free(resolved);
-  const auto library =
-      internal::OpenLibrary(real.c_str(), /*own_symbols_first=*/false);
-  if (library == nullptr) return absl::NotFoundError(internal::LoaderError());
-  const auto find = [&](auto& to, const char* name) {
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(
-        internal::FindIn(library, name));
-  };
-  EntryPoints found;
-  find(found.init_plugin, "SE_InitPlugin");
-  find(found.init_kernel, "TF_InitKernel");
-  find(found.init_graph, "TF_InitGraph");
-  find(found.init_profiler, "TF_InitProfiler");
-  return Load(found);
+  const char* const path = std::getenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+  const bool has_path = path != nullptr && *path != '\0';
+  return has_path ? Load(std::string(path)) : absl::OkStatus();
+}
+
+inline absl::Status Process::Load(const std::string& path) {
+  TFPLUG_ASSIGN_OR_RETURN(const auto files, PluginFiles(path));
+  for (const std::string& file : files) {
+    TFPLUG_ASSIGN_OR_RETURN(const EntryPoints found, FindEntryPoints(file));
+    TFPLUG_RETURN_IF_ERROR(Load(found));
+  }
+  return absl::OkStatus();
 }
 
 inline absl::Status Process::Load(const EntryPoints& entry_points) {
@@ -132,8 +149,7 @@ inline absl::Status Process::Load(const EntryPoints& entry_points) {
   }
   if (entry_points.init_kernel != nullptr) entry_points.init_kernel();
   if (entry_points.init_graph != nullptr) {
-    auto optimizer =
-        GraphHost::Register(entry_points.init_graph, options_.release);
+    auto optimizer = GraphHost::Register(entry_points.init_graph, Sizes());
     if (!optimizer.ok()) return optimizer.status();
     const std::string type = (*optimizer)->device_type();
     if (!optimizers_.emplace(type, *std::move(optimizer)).second) {
@@ -142,18 +158,18 @@ inline absl::Status Process::Load(const EntryPoints& entry_points) {
           ": TensorFlow would abort. Load one of them"));
     }
   }
-  if (entry_points.init_profiler != nullptr) {
-    auto profiler =
-        ProfilerHost::Register(entry_points.init_profiler, options_.release);
+  // 2.5 and 2.6 have no profilers.
+  if (entry_points.init_profiler != nullptr && Sizes().profiler_params != 0) {
+    auto profiler = ProfilerHost::Register(entry_points.init_profiler, Sizes());
     if (!profiler.ok()) return profiler.status();
-    const std::string type = (*profiler)->device_type();
-    profilers_.emplace(type, *std::move(profiler));
+    profilers_.push_back(*std::move(profiler));
   }
   return absl::OkStatus();
 }
 
 inline absl::Status Process::AddHost(Host::InitPlugin init_plugin) {
   HostOptions options(options_.release);
+  options.sizes = Sizes();
   options.create_timers = options_.release < Release{2, 14};
   auto host = Host::Register(init_plugin, options);
   if (!host.ok()) return host.status();
@@ -173,28 +189,49 @@ inline absl::Status Process::AddHost(Host::InitPlugin init_plugin) {
     if (!has_same_name) hosts_.push_back(*std::move(host));
     return status;
   }
+  const std::string type = (*host)->device_type();
+  if (type == "CPU" || (type == "GPU" && options_.has_gpu)) {
+    notes_.push_back(absl::StrCat(
+        "the platform ", (*host)->platform_name(),
+        " replaces TensorFlow's own ", type,
+        " devices: the priority of plug-ins is 220, theirs ",
+        type == "CPU" ? 60 : 210, ". TensorFlow's kernels for ", type,
+        " get the plug-in's memory. Give the plug-in a type of its own"));
+  }
   hosts_.push_back(*std::move(host));
   return absl::OkStatus();
 }
 
-// Creates the devices of the plug-in that was loaded last first, as in the
-// recorded process with two; TensorFlow's order is that of a hash table.
+// Creates the devices of the types CPU and GPU first, then of the plug-in that was
+// loaded last first, as in the recorded process with two; TensorFlow's order is that
+// of a hash table.
 inline absl::Status Process::CreateDevices() {
   has_devices_ = true;
+  std::vector<Host*> hosts;
   for (auto host = hosts_.rbegin(); host != hosts_.rend(); ++host) {
-    absl::Status status = (*host)->CreateDevices();
+    hosts.push_back(host->get());
+  }
+  std::stable_partition(hosts.begin(), hosts.end(), [](Host* host) {
+    return host->device_type() == "GPU";
+  });
+  std::stable_partition(hosts.begin(), hosts.end(), [](Host* host) {
+    return host->device_type() == "CPU";
+  });
+  for (Host* const host : hosts) {
+    absl::Status status = host->CreateDevices();
     if (!status.ok()) return status;
-    const capi::SP_Platform platform = (*host)->platform();
+    const capi::SP_Platform platform = host->platform();
     HostDevice::Options options;
     options.release = options_.release;
+    options.jitter_seed = options_.jitter_seed;
     options.use_bfc_allocator = platform.use_bfc_allocator != 0;
     options.grows = options_.grows || platform.force_memory_growth != 0;
-    const auto count = (*host)->DeviceCount();
+    const auto count = host->DeviceCount();
     if (!count.ok()) return count.status();
     for (int ordinal = 0; ordinal < *count; ++ordinal) {
-      auto device = (*host)->Device(ordinal);
+      auto device = host->Device(ordinal);
       if (!device.ok()) return device.status();
-      devices_.emplace(std::make_pair((*host)->device_type(), ordinal),
+      devices_.emplace(std::make_pair(host->device_type(), ordinal),
                        std::make_unique<HostDevice>(**device, options));
     }
   }
@@ -234,22 +271,22 @@ inline absl::StatusOr<MergedSettings> Process::Settings(
   return MergeSettings(configs);
 }
 
+// TensorFlow calls every profiler, whatever the others return.
 inline absl::Status Process::StartProfilers() {
-  for (const auto& [type, profiler] : profilers_) {
-    if (absl::Status status = profiler->Start(); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  absl::Status status;
+  for (const auto& profiler : profilers_) status.Update(profiler->Start());
+  return status;
 }
 inline absl::StatusOr<std::vector<std::string>> Process::StopProfilers() {
-  for (const auto& [type, profiler] : profilers_) {
-    if (absl::Status status = profiler->Stop(); !status.ok()) return status;
-  }
+  absl::Status status;
+  for (const auto& profiler : profilers_) status.Update(profiler->Stop());
   std::vector<std::string> profiles;
-  for (const auto& [type, profiler] : profilers_) {
+  for (const auto& profiler : profilers_) {
     auto profile = profiler->Collect();
-    if (!profile.ok()) return profile.status();
-    profiles.push_back(*std::move(profile));
+    status.Update(profile.status());
+    if (profile.ok()) profiles.push_back(*std::move(profile));
   }
+  if (!status.ok()) return status;
   return profiles;
 }
 

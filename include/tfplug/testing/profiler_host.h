@@ -3,13 +3,14 @@
 #define TFPLUG_TESTING_PROFILER_HOST_H_
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
+#include "tfplug/testing/guards.h"
 #include "tfplug/testing/internal/status_functions.h"
 #include "tfplug/testing/internal/with_canary.h"
 #include "tfplug/testing/struct_sizes.h"
@@ -37,11 +38,12 @@ class ProfilerHost {
   // twice right after that. Fails as TensorFlow does, with the plug-in's status
   // or for a missing field.
   static absl::StatusOr<std::unique_ptr<ProfilerHost>> Register(
-      InitProfiler init_profiler, Release release = capi::kNewestRelease,
+      InitProfiler init_profiler,
+      const StructSizes& sizes = capi::kNewestRelease,
       int32_t major_version = 0) {
-    std::unique_ptr<ProfilerHost> host(new ProfilerHost(release));
+    std::unique_ptr<ProfilerHost> host(new ProfilerHost(sizes));
     WithCanary<capi::TF_ProfilerRegistrationParams> params(
-        StructSizeIn<capi::TF_ProfilerRegistrationParams>(release));
+        sizes.profiler_params);
     WithCanary<capi::TP_Profiler> profiler(host->profiler_.size());
     WithCanary<capi::TP_ProfilerFns> fns(host->fns_.size());
     params->major_version = major_version;
@@ -102,28 +104,23 @@ class ProfilerHost {
 
   // Asks for the contents with a buffer of `size` bytes.
   absl::StatusOr<std::string> Read(size_t size) const {
-    constexpr size_t kMargin = 64;
-    constexpr uint8_t kCanary = 0xA5;
-    std::vector<uint8_t> buffer(size + kMargin, kCanary);
-    const size_t capacity = size;
+    const GuardedBlock buffer(size, /*alignment=*/1);
+    std::memset(buffer.data(), 0xA5, size);
     absl::Status status = CallWithStatus(fns_->collect_data_xspace,
                                          profiler_.get(), buffer.data(), &size);
-    for (size_t i = capacity; i < buffer.size(); ++i) {
-      if (buffer[i] != kCanary) {
-        return absl::InternalError("the plug-in wrote beyond the buffer");
-      }
+    if (!buffer.intact()) {
+      return absl::InternalError("the plug-in wrote beyond the buffer");
     }
     if (!status.ok()) return status;
-    return std::string(buffer.begin(),
-                       buffer.begin() + static_cast<ptrdiff_t>(capacity));
+    return std::string(reinterpret_cast<const char*>(buffer.data()),
+                       buffer.size());
   }
 
  private:
   static constexpr size_t kGarbage = 0xDEADBEEFDEADBEEF;
 
-  explicit ProfilerHost(Release release)
-      : profiler_(StructSizeIn<capi::TP_Profiler>(release)),
-        fns_(StructSizeIn<capi::TP_ProfilerFns>(release)) {}
+  explicit ProfilerHost(const StructSizes& sizes)
+      : profiler_(sizes.profiler), fns_(sizes.profiler_fns) {}
 
   WithCanary<capi::TP_Profiler> profiler_;
   WithCanary<capi::TP_ProfilerFns> fns_;

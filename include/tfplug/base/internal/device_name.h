@@ -10,10 +10,15 @@
 
 namespace tfplug::internal {
 
-// Returns the device type in the name of a device, or "" if it has none. In
-// addition to ".../device:TYPE:0", TensorFlow accepts ".../TYPE:0" for CPU and
-// GPU, in upper or lower case; the index is optional.
-inline absl::string_view DeviceTypeOf(absl::string_view name) {
+// The type of a device and the index after it, both "" if the name has none.
+struct DevicePart {
+  absl::string_view type, index;
+};
+
+// Returns the part of a device's name that names the device. In addition to
+// ".../device:TYPE:0", TensorFlow accepts ".../TYPE:0" for CPU and GPU, in upper
+// or lower case; the index is optional.
+inline DevicePart DevicePartOf(absl::string_view name) {
   while (!name.empty()) {
     if (name.front() == '/') name.remove_prefix(1);
     const absl::string_view part = name.substr(0, name.find('/'));
@@ -22,11 +27,20 @@ inline absl::string_view DeviceTypeOf(absl::string_view name) {
     const absl::string_view key = part.substr(0, colon);
     const absl::string_view value =
         colon == part.npos ? absl::string_view() : part.substr(colon + 1);
-    if (key == "device") return value.substr(0, value.find(':'));
-    if (key == "cpu" || key == "CPU") return "CPU";
-    if (key == "gpu" || key == "GPU") return "GPU";
+    if (key == "device") {
+      const size_t index = value.find(':');
+      if (index == value.npos) return {value, {}};
+      return {value.substr(0, index), value.substr(index + 1)};
+    }
+    if (key == "cpu" || key == "CPU") return {"CPU", value};
+    if (key == "gpu" || key == "GPU") return {"GPU", value};
   }
   return {};
+}
+
+// Returns the device type in the name of a device, or "" if it has none.
+inline absl::string_view DeviceTypeOf(absl::string_view name) {
+  return DevicePartOf(name).type;
 }
 
 // Returns the name of the CPU in the same task as the device `name`, which must

@@ -30,6 +30,22 @@ inline void* FindIn(LibraryHandle library, const char* symbol) {
   return dlsym(library, symbol);
 }
 
+// The library whose symbols are those that the whole process sees.
+inline const LibraryHandle kGlobalScope = RTLD_DEFAULT;
+
+// Returns the dlsym of the C library, for a program that defines its own.
+inline auto LibcDlsym() {
+  using Function = void* (*)(void*, const char*);
+  void* found = nullptr;
+#if defined(__GLIBC__)
+  for (const char* const version :
+       {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"}) {
+    if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", version);
+  }
+#endif
+  return reinterpret_cast<Function>(found);
+}
+
 // Returns a library by name or path if it is loaded already, or null. The
 // library stays loaded at least until CloseLibrary.
 inline LibraryHandle FindLibrary(const char* name) {
@@ -110,6 +126,11 @@ inline void* ReserveAddresses(size_t size) {
   return base == MAP_FAILED ? nullptr : base;
 }
 inline void ReleaseAddresses(void* base, size_t size) { munmap(base, size); }
+
+// Gives whole pages of reserved addresses memory. Returns false if there is none.
+inline bool AllowAccess(void* base, size_t size) {
+  return mprotect(base, size, PROT_READ | PROT_WRITE) == 0;
+}
 
 // Asks for huge pages for memory that is aligned to one. Only a hint.
 inline void PreferHugePages(void* memory, size_t size) {

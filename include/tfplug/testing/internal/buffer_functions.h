@@ -3,12 +3,16 @@
 #define TFPLUG_TESTING_INTERNAL_BUFFER_FUNCTIONS_H_
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/testing/fault.h"
+#include "tfplug/testing/guards.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -16,11 +20,42 @@ namespace tfplug::testing {
 
 using capi::TF_Buffer;
 
+// The contents of buffers, which TensorFlow's own code reads until
+// data_deallocator is called.
+class BufferContents {
+ public:
+  static void* Add(absl::string_view bytes) {
+    auto block = std::make_unique<GuardedBlock>(bytes.size(), /*alignment=*/1);
+    void* const data = block->data();
+    if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
+    std::lock_guard<std::mutex> lock(mutex());
+    blocks().emplace(data, std::move(block));
+    return data;
+  }
+  static void Remove(void* data) {
+    std::lock_guard<std::mutex> lock(mutex());
+    const auto found = blocks().find(data);
+    if (found == blocks().end()) return ScopedGuards::Report("a TF_Buffer");
+    if (!found->second->intact()) ScopedGuards::Report("a TF_Buffer");
+    blocks().erase(found);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static auto* const mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::map<void*, std::unique_ptr<GuardedBlock>>& blocks() {
+    static auto* const blocks =
+        new std::map<void*, std::unique_ptr<GuardedBlock>>;
+    return *blocks;
+  }
+};
+
 // Stores a copy of `bytes` in the buffer, which owns it.
 inline void FillBuffer(TF_Buffer* buffer, absl::string_view bytes) {
-  void* const copy = std::malloc(bytes.size() + 1);
-  if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
-  *buffer = {copy, bytes.size(), [](void* data, size_t) { std::free(data); }};
+  *buffer = {BufferContents::Add(bytes), bytes.size(),
+             [](void* data, size_t) { BufferContents::Remove(data); }};
 }
 inline TF_Buffer* MakeBuffer(absl::string_view bytes) {
   ++Counted<TF_Buffer>::live;

@@ -16,9 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/constant.h"
@@ -143,17 +145,24 @@ inline absl::StatusOr<std::string> FindOpDef(const std::string& op) {
 
 // ---- Placement -----------------------------------------------------------------
 
-// Returns the type and ordinal of ".../device:TYPE:1", or "TYPE:1" or "TYPE".
-inline std::pair<std::string, int> ParseDevice(absl::string_view name) {
-  const size_t prefix = name.rfind("device:");
-  if (prefix != name.npos) name.remove_prefix(prefix + 7);
-  const size_t colon = name.find(':');
+struct ParsedDevice {
+  std::string type;  // "" if the name has none
   int ordinal = 0;
-  if (colon != name.npos &&
-      !absl::SimpleAtoi(name.substr(colon + 1), &ordinal)) {
-    ordinal = -1;
+};
+// Parses ".../device:TYPE:1", or "TYPE:1". TensorFlow's placer takes the first
+// device of a type for "TYPE" and "TYPE:*".
+inline absl::StatusOr<ParsedDevice> ParseDevice(absl::string_view name) {
+  const std::string full =
+      absl::StrContains(name, '/') ? "" : absl::StrCat("/device:", name);
+  const auto part = internal::DevicePartOf(full.empty() ? name : full);
+  ParsedDevice device{std::string(part.type), 0};
+  const bool is_first = part.index.empty() || part.index == "*";
+  if (is_first ||
+      (absl::SimpleAtoi(part.index, &device.ordinal) && device.ordinal >= 0)) {
+    return device;
   }
-  return {std::string(name.substr(0, colon)), ordinal};
+  return absl::InvalidArgumentError(absl::StrCat(
+      "its device '", name, "' has no index; write /device:TYPE:0"));
 }
 
 // Sets the types and memory of a node's inputs and outputs.
@@ -212,8 +221,10 @@ inline absl::StatusOr<std::unique_ptr<PlacedNode>> PlaceNode(
   auto placed = std::make_unique<PlacedNode>();
   placed->name = std::string(node.name());
   placed->op = std::string(node.op());
-  const auto [type, ordinal] =
-      ParseDevice(node.device().empty() ? default_device : node.device());
+  TFPLUG_ASSIGN_OR_RETURN(
+      const auto parsed,
+      ParseDevice(node.device().empty() ? default_device : node.device()));
+  const auto& [type, ordinal] = parsed;
   if (placed->op == "Const") {
     TFPLUG_RETURN_IF_ERROR(SetConstant(process, node, type, ordinal, *placed));
     return placed;
@@ -277,54 +288,38 @@ inline absl::StatusOr<std::vector<Located>> RunWithoutKernel(
 inline void RunKernel(
     const PlacedNode& node, std::vector<Located> inputs,
     std::function<void(absl::Status, std::vector<Located>)> done) {
-  auto context = std::make_shared<capi::TF_OpKernelContext>();
-  context->node = node.kernel->node();
-  context->device_name =
+  const auto run = std::make_shared<KernelRun>(
+      *node.kernel, node.device == nullptr ? nullptr : &node.device->device());
+  run->context()->device_name =
       absl::StrCat("/job:localhost/replica:0/task:0/device:",
                    node.device == nullptr ? std::string("CPU:0") : node.place);
-  if (node.device != nullptr) {
-    context->device = &node.device->device();
-    context->stream = context->device->compute().handle();
-    context->device_id = context->device->ordinal();
-  }
   for (Located& input : inputs) {
-    context->inputs.emplace_back(*std::move(input.tensor),
-                                 input.device == nullptr);
+    run->AddInput(InputSlot(*std::move(input.tensor), input.device == nullptr));
   }
   inputs.clear();
   for (const runtime::Port& port : node.output_ports) {
-    context->outputs.push_back(
-        {static_cast<TF_DataType>(port.type), port.on_host, {}});
+    run->AddOutput(port.type, port.on_host);
   }
-  const auto finish = [&node, context, done = std::move(done)] {
-    absl::Status status = context->failure;
+  run->Start([&node, run, done = std::move(done)](absl::Status status) {
+    if (node.device != nullptr) node.device->jitter().Pause();
+    std::vector<OutputSlot> slots = std::move(run->context()->outputs);
     std::vector<Located> outputs;
-    for (size_t i = 0; i < node.output_ports.size() && status.ok(); ++i) {
-      OutputSlot& slot = context->outputs[i];
-      if (!slot.tensor.has_value()) {
+    for (size_t i = 0; i < slots.size() && status.ok(); ++i) {
+      if (!slots[i].tensor.has_value()) {
         status = absl::InternalError(
             absl::StrCat("the kernel of node '", node.name, "' (", node.op,
                          ") reported no error and left output ", i, " unset"));
         break;
       }
-      outputs.push_back({*std::move(slot.tensor),
+      outputs.push_back({*std::move(slots[i].tensor),
                          node.output_ports[i].on_host ? nullptr : node.device});
     }
     // Before the next kernel allocates memory, and the devices go.
-    context->inputs.clear();
-    context->outputs.clear();
+    slots.clear();
+    run->context()->inputs.clear();
+    run->context()->outputs.clear();
     done(std::move(status), std::move(outputs));
-  };
-  const capi::TF_KernelBuilder& builder = node.kernel->builder();
-  if (builder.compute_async_func != nullptr) {
-    CallAsync(finish, [&](capi::TF_AsyncOpKernelDoneCallback* callback) {
-      builder.compute_async_func(node.kernel->object(), context.get(),
-                                 callback);
-    });
-    return;
-  }
-  builder.compute_func(node.kernel->object(), context.get());
-  finish();
+  });
 }
 
 }  // namespace tfplug::testing

@@ -45,6 +45,15 @@ inline bool GraphCallFails(const char* function, TF_Status* status) {
   return Fault::Hits(function, status);
 }
 
+// In 2.5 only. Not exported: plug-ins tell 2.5 by it.
+inline const TF_GrapplerItem* TF_GetGrapplerItem(TF_Buffer* graph,
+                                                 TF_Status* status) {
+  if (GraphCallFails("TF_GetGrapplerItem", status)) return nullptr;
+  if (graph == CurrentGraph().buffer) return CurrentGraph().item;
+  TF_SetStatus(status, capi::TF_NOT_FOUND, "GrapplerItem is not found");
+  return nullptr;
+}
+
 // ---- Names, one after the other in `storage` -------------------------------
 
 inline void GetNamesSize(const char* function,
@@ -224,6 +233,7 @@ TFPLUG_FAKE_FUNCTION void TF_LookUpOpDef(TF_FunctionLibraryDefinition* library,
 }
 
 inline void InstallGraphFunctions(capi::Functions& functions) {
+  TFPLUG_FAKE_INSTALL(TF_GetGrapplerItem);
   TFPLUG_FAKE_INSTALL(TF_GetNodesToPreserveListSize);
   TFPLUG_FAKE_INSTALL(TF_GetNodesToPreserveList);
   TFPLUG_FAKE_INSTALL(TF_GetFetchNodesListSize);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tfplug/testing/internal/jitter.h"
 #include "tfplug/testing/internal/status_functions.h"
 
 #pragma GCC visibility push(hidden)
@@ -20,6 +21,9 @@ namespace tfplug::testing {
 // never runs. The fake counts the runs instead. Thread-safe.
 class HostTasks {
  public:
+  // Delays each task. Null for none.
+  void set_jitter(Jitter* jitter) { jitter_ = jitter; }
+
   // Adds a task. Returns the argument to pass to Run, an SE_StatusCallbackFn.
   void* Add(std::function<absl::Status()> function) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -41,6 +45,7 @@ class HostTasks {
       std::lock_guard<std::mutex> lock(task->owner->mutex_);
       if (task->runs++ > 0) return;
     }
+    if (task->owner->jitter_ != nullptr) task->owner->jitter_->Pause();
     WriteStatus(task->function(), status);
   }
 
@@ -68,6 +73,7 @@ class HostTasks {
 
   mutable std::mutex mutex_;
   std::list<Task> tasks_;
+  Jitter* jitter_ = nullptr;
 };
 
 }  // namespace tfplug::testing

@@ -13,6 +13,7 @@
 
 #include "tfplug/base/data_type.h"
 #include "tfplug/testing/fault.h"
+#include "tfplug/testing/guards.h"
 #include "tfplug/testing/internal/string_functions.h"
 
 #pragma GCC visibility push(hidden)
@@ -33,8 +34,15 @@ struct TensorBuffer {
   // the memory is exhausted. Strings are released with the buffer.
   static std::shared_ptr<TensorBuffer> OnHost(size_t size,
                                               bool has_strings = false) {
-    void* const data = std::aligned_alloc(
-        kTensorAlignment, (size / kTensorAlignment + 1) * kTensorAlignment);
+    std::shared_ptr<GuardedBlock> block;
+    if (ScopedGuards::AreActive()) {
+      block = std::make_shared<GuardedBlock>(size, kTensorAlignment);
+    }
+    void* const data = block != nullptr
+                           ? block->data()
+                           : std::aligned_alloc(kTensorAlignment,
+                                                (size / kTensorAlignment + 1) *
+                                                    kTensorAlignment);
     if (data == nullptr) return nullptr;
     std::memset(data, 0, size);
     auto buffer = std::make_shared<TensorBuffer>(data, size, [=] {
@@ -42,7 +50,8 @@ struct TensorBuffer {
       for (size_t i = 0; has_strings && i < size / sizeof(TF_TString); ++i) {
         TF_StringDealloc(&strings[i]);
       }
-      std::free(data);
+      if (block == nullptr) return std::free(data);
+      if (!block->intact()) ScopedGuards::Report("a tensor in host memory");
     });
     buffer->is_allocated_by_tensorflow = true;
     return buffer;
