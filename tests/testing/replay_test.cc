@@ -217,6 +217,14 @@ absl::Status Profile(Process& process) {
   return status;
 }
 
+absl::Status Gpu(Process& process) {
+  auto device = process.Device("GPU");
+  if (!device.ok()) return device.status();
+  return (*device)->CopyFromHost(Floats({1}, {1})).status();
+}
+// A constant on a device that is called CPU is in host memory.
+absl::Status Cpu(Process& process) { return process.Device("CPU").status(); }
+
 struct Script {
   absl::Status (*run)(Process& process);
   std::string types, settings;
@@ -235,6 +243,10 @@ const std::map<std::string, Script>& Scripts() {
       {"two_plugins", {TwoPlugins, "ALPHA BETA", ""}},
       {"function", {Function, "ALPHA", ""}},
       {"pass_fails", {Function, "ALPHA", "fail=optimize_func:all"}},
+      {"gpu", {Gpu, "ALPHA", "_ALPHA:=type=GPU"}},
+      {"cpu", {Cpu, "ALPHA", "_ALPHA:=type=CPU"}},
+      {"two_profilers", {Profile, "ALPHA BETA", ""}},
+      {"two_paths", {Start, "ALPHA ALPHA@", ""}},
       {"loaded_twice", {Start, "ALPHA ALPHA", ""}},
       {"same_type", {Start, "ALPHA BETA", "_BETA:=type=ALPHA"}},
       {"out_of_memory", {OutOfMemory, "ALPHA", ""}},
@@ -260,6 +272,7 @@ const std::vector<Difference>& Differences() {
        "Python passes a list of devices that TensorFlow refuses; the host has "
        "no "
        "such list"},
+      {"two_profilers", "2.12.1 2.15.1 2.18.1", "for the same reason"},
       {"stream_fails", "",
        "TensorFlow goes on with a stream that it has not, and calls the "
        "plug-in "
@@ -302,8 +315,8 @@ Lines Normalized(const std::string& name, const Lines& raw) {
   static const std::regex registration(
       " (SE_InitPlugin|TF_Init\\w+|create_(device_fns|stream_executor|"
       "timer_fns)\\(\\)|destroy_profiler(_fns)?\\(\\))$");
-  const bool has_registration =
-      name == "start" || name == "loaded_twice" || name == "same_type";
+  const bool has_registration = name == "start" || name == "loaded_twice" ||
+                                name == "same_type" || name == "two_paths";
   static const std::regex left_out(
       " get_event_status\\(| create_event\\(| get_device_count\\(");
   static const std::regex event("(record_event\\(.*), \\S*\\)");
@@ -336,7 +349,16 @@ std::map<std::string, Lines> ReadRecording(const std::string& name) {
   return logs;
 }
 
+// Returns the path of a probe or, for "ALPHA@", of a link to it.
 std::string PathOf(const std::string& type) {
+  if (type.back() == '@') {
+    char folder[] = "/tmp/tfplug_replay_XXXXXX";
+    REQUIRE(mkdtemp(folder) != nullptr);
+    const std::filesystem::path probe = PathOf(type.substr(0, type.size() - 1));
+    const auto link = folder / probe.filename();
+    std::filesystem::create_symlink(probe, link);
+    return link;
+  }
   const char* const all = std::getenv("TFPLUG_TEST_PROBES");
   REQUIRE(all != nullptr);
   for (const std::string& path :

@@ -22,7 +22,7 @@ RELEASES = ("2.12.1", "2.15.1", "2.18.1", "2.21.0", "2.22.0rc0")
 RUNS = 3
 REGISTRATION = (r" (SE_InitPlugin|TF_Init\w+|create_(device_fns|stream_executor|timer_fns)"
                 r"\(\)|destroy_profiler(_fns)?\(\))$")
-WITH_REGISTRATION = ("start", "loaded_twice", "same_type")
+WITH_REGISTRATION = ("start", "loaded_twice", "same_type", "two_paths")
 
 
 def normalized(text, name, pattern):

@@ -131,6 +131,23 @@ def profile():
             tf.profiler.experimental.stop()
 
 
+def own_device(device):
+    """A device with the name of one of TensorFlow's own."""
+    tf.config.list_physical_devices()
+    with tf.device(device):
+        tf.constant([1.0])
+
+
+def gpu():
+    """The plug-in's devices have the type GPU."""
+    own_device("/device:GPU:0")
+
+
+def cpu():
+    """The plug-in's devices have the type CPU."""
+    own_device("/device:CPU:0")
+
+
 def folding():
     """A function with a sum of constants, which TensorFlow folds unless the plug-in's
     settings turn that off."""
@@ -155,7 +172,7 @@ def two_settings():
 # The lines of a recording whose other lines depend on the speed of threads.
 PASSES = "optimize|exit status"
 
-# The function, the plug-ins, $TFPLUG_PROBE (or that of one type), and a pattern of the
+# The function, the plug-ins (with "@", by the path of a link), $TFPLUG_PROBE (or that of one type), and a pattern of the
 # lines to keep.
 SCRIPTS = {
     "start": (start, "ALPHA", ""),
@@ -175,6 +192,10 @@ SCRIPTS = {
                        "_BETA:=off=constant_folding", PASSES),
     "different_settings": (two_settings, "ALPHA BETA", "_ALPHA:=off=constant_folding",
                            PASSES),
+    "gpu": (gpu, "ALPHA", "_ALPHA:=type=GPU"),
+    "cpu": (cpu, "ALPHA", "_ALPHA:=type=CPU"),
+    "two_profilers": (profile, "ALPHA BETA", ""),
+    "two_paths": (start, "ALPHA ALPHA@", ""),
     "loaded_twice": (start, "ALPHA ALPHA", ""),
     "same_type": (start, "ALPHA BETA", "_BETA:=type=ALPHA"),
     "out_of_memory": (out_of_memory, "ALPHA", ""),
@@ -204,7 +225,11 @@ def run(name, plugins, log):
             variable, _, value = setting.rpartition(":=")
             os.environ["TFPLUG_PROBE" + variable] = value
         for each in types.split():
-            load_library.load_pluggable_device_library(plugins[each])
+            library = plugins[each.rstrip("@")]
+            if each.endswith("@"):
+                library = os.path.join(tempfile.mkdtemp(), os.path.basename(library))
+                os.symlink(plugins[each.rstrip("@")], library)
+            load_library.load_pluggable_device_library(library)
         function()
         time.sleep(0.3)  # the last event is polled
         status = 0
