@@ -49,7 +49,7 @@ class RunTest(unittest.TestCase):
         """Returns the exit status, the output and the errors of Python's part."""
         options = dict(graph=self.folder / "graph.pbtxt", plugin=[PLUGIN], feed=[],
                        fetch=["z"], device="SIM:0", optimize="", release="2.21",
-                       threads=4, seed=1, save=None, places=False)
+                       threads=4, seed=1, jitter=0, guards=False, save=None, places=False)
         out, errors = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
             status = run_graph.run(types.SimpleNamespace(**{**options, **settings}))
@@ -74,6 +74,14 @@ class RunTest(unittest.TestCase):
         self.assertEqual((status, out), (0, "z: float[2,2]: 0 0 81 118\n"))
         status, out, _ = self.run_graph(feed=["y=half:[1,2]"], fetch=["y"])
         self.assertEqual((status, out), (0, "y: half[2]: 1 2\n"))
+
+    def test_another_tensorflow(self):
+        for release in ("2.12", "2.22"):
+            status, out, _ = self.run_graph(feed=["x=[[1,-2],[3,4]]"], optimize="SIM",
+                                            release=release, jitter=7, guards=True)
+            self.assertEqual((status, out), (0, "z: float[2,2]: 0 0 15 22\n"))
+        # It lacks TF_OpKernelConstruction_GetNodeDef.
+        self.assertEqual(self.run_graph(feed=["x=[[1,-2],[3,4]]"], release="2.10")[0], 1)
 
     def test_mistakes(self):
         self.assertEqual(self.run_graph()[0], 1)

@@ -4,7 +4,8 @@
 // the user's machine and converts tensors.
 //
 //   run_host GRAPH OPS OUT [--plugin X.so]... [--device TYPE:0] [--optimize TYPE]
-//       [--threads N] [--seed N] [--release 2.21] [--feed NAME FILE]... [--fetch NAME]...
+//       [--threads N] [--seed N] [--jitter N] [--guards 1] [--release 2.21]
+//       [--feed NAME FILE]... [--fetch NAME]...
 //
 // GRAPH is a serialized GraphDef, OPS a serialized OpList, a feed's FILE a serialized
 // TensorProto. Writes a TensorProto for each fetch into OUT.0, OUT.1 and so on, and
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@
 #include "define_ops.h"
 #include "tfplug/testing.h"
 #include "tfplug/testing/executor.h"
+#include "tfplug/testing/functions_by_name.h"
+#include "tfplug/testing/guards.h"
 #include "tfplug/testing/process.h"
 
 namespace tfplug::run {
@@ -38,6 +42,7 @@ struct Settings {
   std::vector<std::string> plugins, fetches;
   std::vector<std::pair<std::string, std::string>> feeds;
   std::string optimize;
+  bool has_guards = false;
   testing::Process::Options process;
   testing::Executor::Options executor;
 };
@@ -55,6 +60,10 @@ Settings ParseArguments(int argc, char** argv) {
     if (option == "--seed") {
       settings.executor.seed = std::strtoull(argv[i + 1], nullptr, 10);
     }
+    if (option == "--jitter") {
+      settings.process.jitter_seed = std::strtoull(argv[i + 1], nullptr, 10);
+    }
+    if (option == "--guards") settings.has_guards = true;
     if (option == "--release") {
       settings.process.release = testing::ParseRelease(argv[i + 1]);
     }
@@ -138,8 +147,12 @@ absl::Status Run(const std::string& graph_path, const std::string& ops_path,
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  tfplug::testing::MakeFakeTensorFlow();  // sets the result of TF_Version
   const auto settings = tfplug::run::ParseArguments(argc, argv);
+  tfplug::testing::FakeOptions functions;
+  functions.release = settings.process.release;
+  const tfplug::testing::ScopedFakeTensorFlow tensorflow(functions);
+  std::optional<tfplug::testing::ScopedGuards> guards;
+  if (settings.has_guards) guards.emplace();
   const absl::Status status =
       tfplug::run::Run(argv[1], argv[2], argv[3], settings);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());

@@ -61,6 +61,10 @@ def add_parser(commands):
     parser.add_argument("--threads", type=int, default=4, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=1,
                         help="the order of nodes that are ready at the same time")
+    parser.add_argument("--jitter", type=int, default=0, metavar="SEED",
+                        help="pause threads, events and host tasks at random")
+    parser.add_argument("--guards", action="store_true", help="find accesses beside "
+                        "TensorFlow's structs, buffers and tensors")
     parser.add_argument("--save", type=pathlib.Path, metavar="FOLDER",
                         help="also write each value to FOLDER/NAME.npy")
     parser.add_argument("--places", action="store_true", help="print where each node is")
@@ -287,9 +291,11 @@ def _command(options, folder):
         command += ["--feed", name, folder / f"feed.{i}"]
     for fetch in options.fetch:
         command += ["--fetch", fetch]
-    for name in "device", "optimize", "release", "threads", "seed":
+    for name in "device", "optimize", "release", "threads", "seed", "jitter":
         if getattr(options, name) not in (None, ""):
             command += [f"--{name}", str(getattr(options, name))]
+    if options.guards:
+        command += ["--guards", "1"]
     return command
 
 
