@@ -111,7 +111,8 @@ TEST_CASE("every setting fills the field of its name, in every layout") {
 TEST_CASE("a TensorFlow with another version of the C API is rejected") {
   LeakCheckedFake fake;
   const auto other = GraphHost::Register(
-      &passes_internal::OptimizerRegistration<Mine>::InitGraph, {2, 21}, 1);
+      &passes_internal::OptimizerRegistration<Mine>::InitGraph,
+      testing::Release{2, 21}, 1);
   CHECK(absl::IsFailedPrecondition(other.status()));
   CHECK(other.status().message() ==
         "TF_InitGraph: this TensorFlow has version 1 of the graph C API, but "

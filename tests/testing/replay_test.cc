@@ -217,14 +217,6 @@ absl::Status Profile(Process& process) {
   return status;
 }
 
-absl::Status Gpu(Process& process) {
-  auto device = process.Device("GPU");
-  if (!device.ok()) return device.status();
-  return (*device)->CopyFromHost(Floats({1}, {1})).status();
-}
-// A constant on a device that is called CPU is in host memory.
-absl::Status Cpu(Process& process) { return process.Device("CPU").status(); }
-
 struct Script {
   absl::Status (*run)(Process& process);
   std::string types, settings;
@@ -243,8 +235,6 @@ const std::map<std::string, Script>& Scripts() {
       {"two_plugins", {TwoPlugins, "ALPHA BETA", ""}},
       {"function", {Function, "ALPHA", ""}},
       {"pass_fails", {Function, "ALPHA", "fail=optimize_func:all"}},
-      {"gpu", {Gpu, "ALPHA", "_ALPHA:=type=GPU"}},
-      {"cpu", {Cpu, "ALPHA", "_ALPHA:=type=CPU"}},
       {"two_profilers", {Profile, "ALPHA BETA", ""}},
       {"two_paths", {Start, "ALPHA ALPHA@", ""}},
       {"loaded_twice", {Start, "ALPHA ALPHA", ""}},

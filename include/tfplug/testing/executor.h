@@ -129,8 +129,8 @@ inline void Executor::Select(Step& step,
     for (const Source& from : graph_.nodes()[index]->inputs) use(from);
     for (const size_t from : graph_.nodes()[index]->controls) {
       // As in TensorFlow, a placeholder that is fed has no control outputs.
-      const bool is_fed =
-          graph_.nodes()[from]->op == "Placeholder" && step.values.count({from, 0}) > 0;
+      const bool is_fed = graph_.nodes()[from]->op == "Placeholder" &&
+                          step.values.count({from, 0}) > 0;
       if (!is_fed) use({from, -1});
     }
   }
