@@ -92,10 +92,10 @@ TEST_CASE("neighbours that are free are one chunk") {
   for (const auto& order : std::vector<std::vector<size_t>>{
            {0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}}) {
     Fixture bfc(kMebi);
-    std::vector<uintptr_t> chunks;
-    for (int i = 0; i < 4; ++i) chunks.push_back(bfc.Allocate(1024));
+    std::vector<uintptr_t> chunks(4);
+    for (uintptr_t& chunk : chunks) chunk = bfc.Allocate(1024);
     for (const size_t i : order) bfc.Deallocate(chunks[i]);
-    CHECK(bfc.Allocate(3 * 1024) == chunks[0]);
+    CHECK(bfc.Allocate(3072) == chunks[0]);
   }
 }
 

@@ -40,7 +40,7 @@ class Event : public minimal::Event {
     ++script().created;
     ++script().live;
   }
-  ~Event() {
+  ~Event() override {
     std::lock_guard<std::mutex> lock(script().mutex);
     --script().live;
   }

@@ -103,6 +103,7 @@ TEST_CASE("many threads, streams and operations end with the right sums") {
   const int64_t tensors = testing::LiveTensorCount();
   REQUIRE(process.Device("SIM").ok());
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&process, &add, t, operations] {
       Sum sum(process, **add, static_cast<uint64_t>(t));

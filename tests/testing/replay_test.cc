@@ -217,6 +217,14 @@ absl::Status Profile(Process& process) {
   return status;
 }
 
+absl::Status Gpu(Process& process) {
+  auto device = process.Device("GPU");
+  if (!device.ok()) return device.status();
+  return (*device)->CopyFromHost(Floats({1}, {1})).status();
+}
+// TensorFlow takes the memory of a device that is called CPU for host memory.
+absl::Status Cpu(Process& process) { return process.Device("CPU").status(); }
+
 struct Script {
   absl::Status (*run)(Process& process);
   std::string types, settings;
@@ -235,6 +243,8 @@ const std::map<std::string, Script>& Scripts() {
       {"two_plugins", {TwoPlugins, "ALPHA BETA", ""}},
       {"function", {Function, "ALPHA", ""}},
       {"pass_fails", {Function, "ALPHA", "fail=optimize_func:all"}},
+      {"gpu", {Gpu, "ALPHA", "_ALPHA:=type=GPU"}},
+      {"cpu", {Cpu, "ALPHA", "_ALPHA:=type=CPU"}},
       {"two_profilers", {Profile, "ALPHA BETA", ""}},
       {"two_paths", {Start, "ALPHA ALPHA@", ""}},
       {"loaded_twice", {Start, "ALPHA ALPHA", ""}},
@@ -365,7 +375,8 @@ Lines Replay(const std::string& name, const std::string& release) {
   char path[] = "/tmp/tfplug_replay_XXXXXX";
   close(mkstemp(path));
   setenv("TFPLUG_PROBE_LOG", path, 1);
-  for (const char* const variable : {"TFPLUG_PROBE", "TFPLUG_PROBE_BETA"}) {
+  for (const char* const variable :
+       {"TFPLUG_PROBE", "TFPLUG_PROBE_ALPHA", "TFPLUG_PROBE_BETA"}) {
     unsetenv(variable);
   }
   for (const std::string& setting : std::vector<std::string>(

@@ -33,6 +33,7 @@ inline size_t FunctionIndex(const char* name) {
 #pragma GCC visibility pop
 
 // The loader binds the plug-in's calls to the definition of the program.
+// NOLINTNEXTLINE(misc-definitions-in-headers)
 extern "C" __attribute__((weak, visibility("default"))) void* dlsym(
     void* library, const char* name) noexcept {
   static const auto original = tfplug::internal::LibcDlsym();

@@ -3,6 +3,7 @@
 #define TFPLUG_TESTING_STRUCT_SIZES_H_
 
 #include <cstddef>
+#include <initializer_list>
 
 #include "tfplug/abi/abi.h"
 #include "tfplug/testing/release.h"

@@ -131,6 +131,23 @@ def profile():
             tf.profiler.experimental.stop()
 
 
+def own_device(device):
+    """A device with the name of one of TensorFlow's own."""
+    tf.config.list_physical_devices()
+    with tf.device(device):
+        tf.constant([1.0])
+
+
+def gpu():
+    """The plug-in's devices have the type GPU."""
+    own_device("/device:GPU:0")
+
+
+def cpu():
+    """The plug-in's devices have the type CPU."""
+    own_device("/device:CPU:0")
+
+
 def folding():
     """A function with a sum of constants, which TensorFlow folds unless the plug-in's
     settings turn that off."""
@@ -175,6 +192,8 @@ SCRIPTS = {
                        "_BETA:=off=constant_folding", PASSES),
     "different_settings": (two_settings, "ALPHA BETA", "_ALPHA:=off=constant_folding",
                            PASSES),
+    "gpu": (gpu, "ALPHA", "_ALPHA:=type=GPU"),
+    "cpu": (cpu, "ALPHA", "_ALPHA:=type=CPU"),
     "two_profilers": (profile, "ALPHA BETA", ""),
     "two_paths": (start, "ALPHA ALPHA@", ""),
     "loaded_twice": (start, "ALPHA ALPHA", ""),
