@@ -141,6 +141,15 @@ TEST_CASE("after the first failure, and only then, a tenth less is requested") {
   CHECK(bfc.Allocate(8 * kMebi) == 0);
   CHECK(bfc.source.requests.size() == 3);  // 2 MiB are left: not enough
   CHECK(bfc.Allocate(kMebi) != 0);
+
+  Fixture growing(64 * kMebi, /*grows=*/true);
+  growing.Allocate(1);
+  growing.source.most = kMebi;
+  CHECK(growing.Allocate(2 * kMebi) == 0);
+  const size_t requests = growing.source.requests.size();
+  CHECK(requests > 4);
+  CHECK(growing.Allocate(2 * kMebi) == 0);
+  CHECK(growing.source.requests.size() == requests + 1);
 }
 
 TEST_CASE(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/testing.h>
 #include <tfplug/testing/optimizer_settings.h>
+#include <tfplug/testing/process.h>
 
 #include <string>
 #include <vector>
@@ -52,6 +54,59 @@ TEST_CASE("several plug-ins: On and Default agree, Off and another do not") {
       MergeSettings({Configs(capi::TF_TriState_On, capi::TF_TriState_On),
                      Configs(capi::TF_TriState_On)})
           .status()));
+}
+
+// ---- Process -------------------------------------------------------------------
+
+void Optimize(void*, const capi::TF_Buffer*, const capi::TF_GrapplerItem*,
+              capi::TF_Buffer*, capi::TF_Status*) {}
+
+// An optimizer for a type that turns `remapping` off, or nothing, with the layout
+// that the struct's size tells.
+template <char kType, bool kIsOff>
+void InitGraph(capi::TP_OptimizerRegistrationParams* params,
+               capi::TF_Status* status) {
+  static const char type[] = {kType, 0};
+  params->device_type = type;
+  params->optimizer->optimize_func = &Optimize;
+  const auto value = kIsOff ? capi::TF_TriState_Off : capi::TF_TriState_On;
+  auto* const configs = params->optimizer_configs;
+  if (configs->struct_size == capi::TP_OPTIMIZER_CONFIGS_STRUCT_SIZE) {
+    configs->remapping = value;
+  } else {
+    reinterpret_cast<capi::TP_OptimizerConfigs_2_5*>(configs)->remapping =
+        value;
+  }
+  testing::TF_SetStatus(status, capi::TF_OK, "");
+}
+
+TEST_CASE("a process merges the settings of its plug-ins, in each layout") {
+  const testing::ScopedFakeTensorFlow tensorflow;
+  for (const testing::Release release :
+       {testing::Release{2, 5}, testing::Release{2, 9}, testing::Release{2, 10},
+        capi::kNewestRelease}) {
+    CAPTURE(int{release.minor});
+    testing::Process::Options options;
+    options.release = release;
+    testing::Process process(options);
+    const auto load = [&](testing::GraphHost::InitGraph init) {
+      return process.Load({nullptr, nullptr, init, nullptr});
+    };
+    CHECK(load(&InitGraph<'A', true>).ok());
+    CHECK(load(&InitGraph<'B', true>).ok());
+    CHECK(load(&InitGraph<'C', false>).ok());
+    CHECK(process.Settings({})->off.empty());
+    CHECK(process.Settings({"A"})->off == Names{"remapping"});
+    CHECK(process.Settings({"A", "B", "no plug-in"})->off ==
+          Names{"remapping"});
+    CHECK(process.Settings({"C"})->off.empty());
+    CHECK(absl::IsAborted(process.Settings({"A", "C"}).status()));
+    // Two optimizers for one type.
+    const absl::Status twice = load(&InitGraph<'A', false>);
+    CHECK(absl::IsAborted(twice));
+    CHECK(twice.message().find("graph optimizer for the device type A") !=
+          std::string::npos);
+  }
 }
 
 }  // namespace
