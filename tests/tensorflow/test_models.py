@@ -7,6 +7,7 @@ import harness
 import model_runs
 import optimizer_runs
 import pytest
+import random_model_runs
 
 STRICT = {"CPU_SIM_STRICT": "1"}
 SIM0, SIM1, CPU = "/device:SIM:0", "/device:SIM:1", "/device:CPU:0"
@@ -98,3 +99,13 @@ def test_memory_does_not_grow_during_training():
     assert host[-1] - host[1] < 16 * steps, f"host memory grows: {host}"
     first, last = result.value["losses"]
     assert last < first
+
+
+# Two inputs, attention and a GRU; LSTMs in mixed_float16; GRUs in float64.
+# tools/models --random draws more.
+@pytest.mark.parametrize("seed", [5, 7, 9])
+def test_random_model(seed):
+    ours, cpus = (harness.run(random_model_runs.run, seed, device)
+                  for device in (SIM0, CPU))
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    assert random_model_runs.difference(ours.value, cpus.value) <= 1

@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "tests/tensorflow"), str(ROOT / "examples/demo")]
 import harness  # noqa: E402
 import optimizer_runs  # noqa: E402
 import model_runs  # noqa: E402
+import random_model_runs  # noqa: E402
 
 STRICT = {"CPU_SIM_STRICT": "1"}  # only the device may access its memory
 SIM0, SIM1, CPU = "/device:SIM:0", "/device:SIM:1", "/device:CPU:0"
@@ -254,6 +255,27 @@ def run_long(report):
                          f"{title}: host memory grows: {host}")
 
 
+def compare_random_models(report, seeds):
+    report.add("", f"## Random models, seeds {seeds[0]} to {seeds[-1]}", "",
+               "`fit`, `predict` and `evaluate` of models that are drawn from a seed. "
+               "*Difference*: the largest of any loss and prediction to the CPU's, in "
+               "units of what is allowed.")
+    report.table("seed", "difference", "model")
+    results = [harness.run_each(random_model_runs.run, [[seed, device] for seed in seeds])
+               for device in (model_runs.DEVICE, CPU)]
+    for seed, ours, cpus in zip(seeds, *results):
+        if not cpus.ok:  # Keras or TensorFlow refuses the model
+            report.row(seed, "-", str(cpus).splitlines()[0][:100])
+            continue
+        found = report.value(ours, f"random model {seed}")
+        if found is None:
+            report.row(seed, "failed", cpus.value["model"])
+            continue
+        units = random_model_runs.difference(found, cpus.value)
+        report.row(seed, f"{units:.2f}", found["model"])
+        report.check(units <= 1, f"random model {seed}: {units:.2g} units")
+
+
 PARTS = {"models": compare_models, "optimizers": compare_optimizers,
          "deep": compare_deep_models,
          "digits": learn_digits, "split": split_models, "memory": run_long}
@@ -271,10 +293,15 @@ def main():
     parser.add_argument("--device", choices=["cpu_sim", "opencl", "vulkan", "cuda_like"],
                         default="cpu_sim", help="the first option, if any")
     parser.add_argument("--only", nargs="+", choices=PARTS)
+    parser.add_argument("--random", type=int, metavar="N", default=0,
+                        help="draw N models; without the parts, unless --only names some")
+    parser.add_argument("--seed", type=int, default=0, help="of the first of them")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     report = Report()
-    for part in options.only or PARTS:
+    if options.random:
+        compare_random_models(report, range(options.seed, options.seed + options.random))
+    for part in options.only or ([] if options.random else PARTS):
         if options.only or options.device == "cpu_sim" or part not in ONLY_CPU_SIM:
             PARTS[part](report)
     for complaint in report.complaints:
