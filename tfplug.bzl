@@ -10,16 +10,28 @@ _COPTS = [
     "-fdata-sections",
 ]
 
-def tfplug_plugin(name, srcs, deps = [], copts = [], separate = False, **kwargs):
+def tfplug_plugin(
+        name,
+        srcs,
+        deps = [],
+        copts = [],
+        separate = False,
+        separate_copts = ["-O1"],
+        features = [],
+        **kwargs):
     """Links libNAME.so, which TensorFlow loads.
 
     Args:
       name: the name of the library, without lib and .so.
       srcs: its sources and private headers.
-      deps: libraries beside tfplug's.
+      deps: libraries beside tfplug's. One with kernels of its own needs alwayslink,
+        or the linker leaves them out.
       copts: further options of the compiler.
       separate: whether op kernels and default passes are compiled once, as the target
         NAME_tfplug.
+      separate_copts: its options. -O1 is as fast as -O2 for what prepares the work of a
+        device; one whose backend computes on the host wants -O3.
+      features: features of Bazel for the target.
       **kwargs: passed on to cc_binary.
     """
     tfplug = [Label("//:tfplug")]
@@ -30,8 +42,7 @@ def tfplug_plugin(name, srcs, deps = [], copts = [], separate = False, **kwargs)
         native.cc_library(
             name = name + "_tfplug",
             srcs = [Label("//:separate")],
-            # They prepare the work of the device: -O1 is as fast as -O2.
-            copts = _COPTS + ["-DTFPLUG_SEPARATE", "-O1"],
+            copts = _COPTS + ["-DTFPLUG_SEPARATE"] + separate_copts,
             deps = tfplug,
             alwayslink = True,
             linkstatic = True,
@@ -41,6 +52,8 @@ def tfplug_plugin(name, srcs, deps = [], copts = [], separate = False, **kwargs)
         srcs = srcs,
         additional_linker_inputs = [Label("//:include/tfplug/plugin.map")],
         copts = _COPTS + copts,
+        # gold's --start-lib, which bfd does not know.
+        features = ["-supports_start_end_lib"] + features,
         linkopts = [
             # Bazel prefers gold, which exports thread-local variables in spite of the
             # script, and lacks the last option.

@@ -241,9 +241,19 @@ TEST_CASE_FIXTURE(DefaultsFixture, "Memset32 is Memset for equal bytes") {
   CHECK(bytes[4] == 0);
   CHECK(stream().Memset32(memory, WordPattern{0}, 4).ok());
   CHECK(bytes[3] == 0);
+}
+
+TEST_CASE_FIXTURE(DefaultsFixture, "Memset32 copies what it has filled") {
   for (uint32_t pattern : {0xab0000abu, 0xabababacu, 0xacabababu}) {
-    CHECK(stream().Memset32(memory, WordPattern{pattern}, 4).code() ==
-          absl::StatusCode::kUnimplemented);
+    for (uint64_t count : {0, 1, 2, 3, 5, 8, 100}) {
+      std::vector<uint32_t> words(count + 1, 7), expected(count, pattern);
+      expected.push_back(7);
+      CHECK(stream()
+                .Memset32(DeviceMemory(words.data(), 4 * count),
+                          WordPattern{pattern}, 4 * count)
+                .ok());
+      CHECK(words == expected);
+    }
   }
 }
 

@@ -2,12 +2,15 @@
 #ifndef TFPLUG_DEVICE_STREAM_H_
 #define TFPLUG_DEVICE_STREAM_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "absl/status/status.h"
 #include "tfplug/base/device_memory.h"
 #include "tfplug/base/internal/access.h"
+#include "tfplug/base/status_macros.h"
 #include "tfplug/device/event.h"
 #include "tfplug/device/host_task.h"
 #include "tfplug/device/internal/device_state.h"
@@ -94,15 +97,27 @@ class Stream {
   virtual absl::Status Memset(DeviceMemory dst, BytePattern pattern,
                               uint64_t size) = 0;
   // memset32: enqueues filling `size` bytes, a multiple of 4, with the pattern.
-  // Default: Memset if the four bytes are equal, otherwise UNIMPLEMENTED.
+  // Default: Memset if the four bytes are equal; otherwise Memset of each byte of
+  // the first word, and copies that double what is filled.
   virtual absl::Status Memset32(DeviceMemory dst, WordPattern pattern,
                                 uint64_t size) {
-    const uint8_t byte = pattern.value & 0xff;
-    if (pattern.value != byte * 0x01010101u) {
-      return absl::UnimplementedError(
-          "the four bytes of the pattern differ; override Stream::Memset32");
+    const uint8_t first = pattern.value & 0xff;
+    if (size == 0 || pattern.value == first * 0x01010101u) {
+      return self().Self::Memset(dst, BytePattern{first}, size);
     }
-    return self().Self::Memset(dst, BytePattern{byte}, size);
+    uint8_t bytes[4];
+    std::memcpy(bytes, &pattern.value, sizeof(bytes));
+    char* const begin = static_cast<char*>(dst.opaque());
+    for (uint64_t i = 0; i < sizeof(bytes); ++i) {
+      TFPLUG_RETURN_IF_ERROR(self().Self::Memset(DeviceMemory(begin + i, 1),
+                                                 BytePattern{bytes[i]}, 1));
+    }
+    for (uint64_t filled = sizeof(bytes); filled < size; filled *= 2) {
+      const uint64_t n = std::min(filled, size - filled);
+      TFPLUG_RETURN_IF_ERROR(self().Self::CopyDeviceToDevice(
+          DeviceMemory(begin + filled, n), DeviceMemory(begin, n), n));
+    }
+    return absl::OkStatus();
   }
 
   // host_callback: enqueues `task`. If this returns OK, the stream must run the

@@ -14,7 +14,8 @@ namespace my_device::driver {
 inline int CountDevices() { return 1; }
 
 inline void* Malloc(uint64_t size) {
-  return std::aligned_alloc(256, (size + 255) / 256 * 256);
+  void* memory = nullptr;
+  return posix_memalign(&memory, 256, size) == 0 ? memory : nullptr;
 }
 inline void Free(void* memory) { std::free(memory); }
 inline uint64_t TotalMemory() { return uint64_t{1} << 30; }
