@@ -78,7 +78,8 @@ def _select(suite, options):
 def _device(options):
     """Returns where the tests run."""
     plugin, device = str(options.plugin.resolve()), options.device
-    environment = []
+    # Some tests need more than examples/cpu_sim has by default.
+    environment = [("CPU_SIM_MEMORY", os.environ.get("CPU_SIM_MEMORY", "4G"))]
     if options.suite == "tensorflow":  # whose tests ask for GPUs
         environment.append(("TFPLUG_DEVICE_TYPE", f"{device}=GPU"))
         device = "GPU"
