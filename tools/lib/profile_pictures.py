@@ -156,7 +156,7 @@ def main():
                        check=True, cwd=folder)
         asyncio.run(photograph(
             chromium, (folder / "profile/profile.html").as_uri(),
-            pictures / "profile.png", 1040, ["document.readyState == 'complete'"]))
+            pictures / "profile.png", 1150, ["document.readyState == 'complete'"]))
         run = next((folder / "profile/plugins/profile").iterdir()).name
         with server(xprof, folder / "profile") as url:
             asyncio.run(photograph(chromium, viewer_of(url, run),
