@@ -399,7 +399,13 @@ Lines Replay(const std::string& name, const std::string& release) {
     absl::Status status;
     for (const std::string& type :
          std::vector<std::string>(absl::StrSplit(script.types, ' '))) {
-      if (status.ok()) status = process.Load(PathOf(type));
+      if (!status.ok()) break;
+      const std::string library = PathOf(type);
+      status = process.Load(library);
+      if (type.back() == '@') {
+        std::filesystem::remove_all(
+            std::filesystem::path(library).parent_path());
+      }
     }
     if (status.ok()) status = script.run(process);
     if (!status.ok()) std::printf("%s\n", status.ToString().c_str());
