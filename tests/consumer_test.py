@@ -280,8 +280,9 @@ class ConsumerTest(unittest.TestCase):
         self.assertRegex(wheel.name, r"^tfplug-[0-9.]+-py3-none-any\.whl$")
         run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel)
 
-        def tfplug(*arguments):
-            return run(site / "bin/tfplug", *arguments, PYTHONPATH=str(site)).strip()
+        def tfplug(*arguments, program="tfplug"):
+            return run(site / "bin" / program, *arguments,
+                       PYTHONPATH=str(site)).strip()
 
         plugin = check_pkg_config(tfplug("--pkgconfigdir"), site)
         check_sbom(tfplug, plugin, site / "stripped.so")
@@ -302,6 +303,8 @@ class ConsumerTest(unittest.TestCase):
         for command in ("coverage", "op-sweep", "profile"):
             usage = tfplug(command, "--help").split("\n", 1)[0]
             self.assertIn(f"usage: tfplug {command} ", usage)
+        self.assertEqual(tfplug("--list", program="tfplug-check"),
+                         tfplug("check", "--list"))
 
     def test_cmake_without_abseil_names_the_remedy(self):
         prefix = WORK / "headers"

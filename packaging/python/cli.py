@@ -97,5 +97,10 @@ def main(arguments=None):
     return options.run(options)
 
 
+def check_main():
+    """Runs the command tfplug-check."""
+    return main(["check", *sys.argv[1:]])
+
+
 if __name__ == "__main__":
     sys.exit(main())
