@@ -52,7 +52,7 @@ def tfplug_plugin(
         srcs = srcs,
         additional_linker_inputs = [Label("//:include/tfplug/plugin.map")],
         copts = _COPTS + copts,
-        # gold's --start-lib, which bfd does not know.
+        # For gold, Bazel passes --start-lib, which bfd does not know.
         features = ["-supports_start_end_lib"] + features,
         linkopts = [
             # Bazel prefers gold, which exports thread-local variables in spite of the

@@ -255,6 +255,9 @@ TEST_CASE_FIXTURE(DefaultsFixture, "Memset32 copies what it has filled") {
       CHECK(words == expected);
     }
   }
+  char bytes[4] = {};
+  CHECK(absl::IsInvalidArgument(
+      stream().Memset32(DeviceMemory(bytes, 4), WordPattern{1}, 3)));
 }
 
 TEST_CASE_FIXTURE(

@@ -108,4 +108,5 @@ def test_random_model(seed):
     ours, cpus = (harness.run(random_model_runs.run, seed, device)
                   for device in (SIM0, CPU))
     assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    assert all(abs(number) < 1e4 for number in cpus.value["numbers"])
     assert random_model_runs.difference(ours.value, cpus.value) <= 1

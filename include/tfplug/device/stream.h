@@ -105,17 +105,22 @@ class Stream {
     if (size == 0 || pattern.value == first * 0x01010101u) {
       return self().Self::Memset(dst, BytePattern{first}, size);
     }
+    if (size % 4 != 0) {
+      return absl::InvalidArgumentError(
+          "memset32 needs a size that is a multiple of 4");
+    }
     uint8_t bytes[4];
     std::memcpy(bytes, &pattern.value, sizeof(bytes));
     char* const begin = static_cast<char*>(dst.opaque());
     for (uint64_t i = 0; i < sizeof(bytes); ++i) {
-      TFPLUG_RETURN_IF_ERROR(self().Self::Memset(DeviceMemory(begin + i, 1),
-                                                 BytePattern{bytes[i]}, 1));
+      TFPLUG_RETURN_IF_ERROR(self().Self::Memset(
+          DeviceMemory(begin + i, 1, dst.payload()), BytePattern{bytes[i]}, 1));
     }
     for (uint64_t filled = sizeof(bytes); filled < size; filled *= 2) {
       const uint64_t n = std::min(filled, size - filled);
       TFPLUG_RETURN_IF_ERROR(self().Self::CopyDeviceToDevice(
-          DeviceMemory(begin + filled, n), DeviceMemory(begin, n), n));
+          DeviceMemory(begin + filled, n, dst.payload()),
+          DeviceMemory(begin, n, dst.payload()), n));
     }
     return absl::OkStatus();
   }
