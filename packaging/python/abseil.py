@@ -159,7 +159,11 @@ def _compile(source, objects, compiler):
                 for one in compile_group(f"{name}_{index}", optimization, [path])]
 
     def show():
-        if sys.stderr.isatty():
+        if not sys.stderr.isatty():
+            if not done:
+                print("tfplug abseil: building Abseil, once on this machine, in half a "
+                      "minute of processor time", file=sys.stderr, flush=True)
+        else:
             print(f"\rtfplug abseil: {done} of {total} files",
                   end="\n" if done == total else "", file=sys.stderr, flush=True)
 
