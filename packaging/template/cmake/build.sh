@@ -3,6 +3,10 @@
 # installs the wheel into this environment.
 set -eu
 cd "$(dirname "$0")"
+command -v tfplug >/dev/null || {
+  echo "Activate the Python environment that has tfplug and TensorFlow." >&2
+  exit 1
+}
 # A build directory keeps its compiler, whatever CXX is later.
 [ ! -e build/cxx ] || [ "$(cat build/cxx)" = "${CXX:-}" ] || rm -rf build
 mkdir -p build
@@ -12,6 +16,5 @@ pip install --quiet scikit-build-core cmake ninja
 rm -rf dist
 # -v shows the progress.
 pip wheel -v --no-build-isolation --no-deps -w dist .
-cmake --build build --target conformance
 ctest --test-dir build --output-on-failure
 pip install --no-deps --force-reinstall dist/*.whl

@@ -3,6 +3,10 @@
 # installs the wheel into this environment.
 set -eu
 cd "$(dirname "$0")"
+command -v tfplug >/dev/null || {
+  echo "Activate the Python environment that has tfplug and TensorFlow." >&2
+  exit 1
+}
 # A build directory keeps its compiler, whatever CXX is later.
 [ ! -e build/cxx ] || [ "$(cat build/cxx)" = "${CXX:-}" ] || rm -rf build
 mkdir -p build
