@@ -5,7 +5,9 @@
 #include <tfplug/testing/event_manager.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>

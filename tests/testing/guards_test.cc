@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <tfplug/testing.h>
 #include <tfplug/testing/guards.h>
+#include <tfplug/testing/process.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -83,13 +84,50 @@ TEST_CASE("structs, tensors and buffers are guarded") {
   CHECK(bytes[2] == 'c');
   CHECK(Crashes([=] { _exit(bytes[3] == 0 ? 1 : 2); }));
   testing::TF_DeleteBuffer(buffer);
-  CHECK(ScopedGuards::Problem() == absl::OkStatus());
+  CHECK(guards.Problem() == absl::OkStatus());
   {
     const auto small = testing::MakeTensor<float>({3}, {1, 2, 3});
     static_cast<float*>(small.buffer->data)[3] = 4;
   }
-  CHECK(ScopedGuards::Problem().message() ==
+  CHECK(guards.Problem().message() ==
         "the plug-in wrote beside a tensor in host memory");
+}
+
+TEST_CASE("the reports of one process are not those of the next") {
+  testing::ScopedFakeTensorFlow tensorflow;
+  testing::Process process;
+  CHECK(process.Problems() == absl::OkStatus());
+  capi::TF_Buffer* const buffer = testing::TF_NewBufferFromString("abc", 3);
+  static_cast<char*>(const_cast<void*>(buffer->data))[3] = 'd';
+  testing::TF_DeleteBuffer(buffer);
+  CHECK(process.Problems().message() == "the plug-in wrote beside a TF_Buffer");
+  testing::Process next;
+  CHECK(next.Problems() == absl::OkStatus());
+  capi::TF_Buffer* const replaced = testing::TF_NewBufferFromString("abc", 3);
+  const void* const original = replaced->data;
+  replaced->data = "def";
+  testing::TF_DeleteBuffer(replaced);
+  testing::BufferContents::Remove(const_cast<void*>(original));
+  CHECK(next.Problems().message() ==
+        "the plug-in replaced TF_Buffer::data without data_deallocator");
+}
+
+TEST_CASE("a tensor that is too large for memory is null or untouched") {
+  testing::ScopedFakeTensorFlow tensorflow;
+  const auto check = [] {
+    const int64_t dims[] = {1};
+    for (const size_t size : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2,
+                              (SIZE_MAX >> 1) - (size_t{1} << 20)}) {
+      CHECK(testing::TF_AllocateTensor(capi::TF_UINT8, dims, 1, size) ==
+            nullptr);
+    }
+  };
+  check();
+  const ScopedGuards guards;
+  check();
+  const auto tensor = testing::TensorBuffer::OnHost(size_t{1} << 40);
+  if (tensor == nullptr) return;  // the addresses of the process are limited
+  CHECK(static_cast<const char*>(tensor->data)[(size_t{1} << 40) - 1] == 0);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <search.h>
 #include <sys/wait.h>
 #include <tfplug/testing.h>
 #include <tfplug/testing/executor.h>
@@ -162,6 +164,8 @@ std::string UseInChild(const std::string& type, const std::string& path,
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status)) {
     text += " killed by signal " + std::to_string(WTERMSIG(status));
+  } else if (WEXITSTATUS(status) != 0) {
+    text += " exit status " + std::to_string(WEXITSTATUS(status));
   }
   return text;
 }
@@ -188,6 +192,17 @@ TEST_CASE("each example in each release, with guards and late callbacks") {
     }
   }
   CHECK(runs >= 19);
+}
+
+// A search in the C library calls dlsym(RTLD_NEXT, "lfind"): behind the C library
+// there is no lfind. Behind the program, there is the C library's.
+TEST_CASE("dlsym knows which library calls it") {
+  const char name[] = "lfind";
+  size_t count = 1;
+  const auto compare = reinterpret_cast<int (*)(const void*, const void*)>(
+      reinterpret_cast<void*>(&dlsym));
+  CHECK(dlsym(RTLD_NEXT, name) != nullptr);
+  CHECK(lfind(RTLD_NEXT, name, &count, sizeof(name), compare) == name);
 }
 
 }  // namespace

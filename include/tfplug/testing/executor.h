@@ -6,13 +6,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,9 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "tfplug/graph/graph.h"
-#include "tfplug/testing/fake_kernel.h"
 #include "tfplug/testing/internal/placed_graph.h"
 #include "tfplug/testing/process.h"
 
@@ -73,7 +68,7 @@ class Executor {
   // the kernels that were running. One call at a time.
   absl::StatusOr<std::vector<TF_Tensor>> Run(
       const Feeds& feeds, const std::vector<std::string>& fetches);
-  // The same for tensors on devices. Values stay where they are.
+  // Does the same with tensors on devices or in host memory. Values stay where they are.
   absl::StatusOr<std::vector<Located>> RunLocated(
       const LocatedFeeds& feeds, const std::vector<std::string>& fetches);
 

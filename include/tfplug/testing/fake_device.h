@@ -150,7 +150,9 @@ class FakeDevice {
   TensorMemory* tensor_memory() const { return tensor_memory_; }
   void set_tensor_memory(TensorMemory* memory) { tensor_memory_ = memory; }
   // Delays each host task. Null for none.
-  void set_jitter(Jitter* jitter) { device_.host_tasks.set_jitter(jitter); }
+  void set_jitter(std::shared_ptr<Jitter> jitter) {
+    device_.host_tasks.set_jitter(std::move(jitter));
+  }
   void* AllocateHost(uint64_t size) {
     return fns().host_memory_allocate(c_device(), size);
   }

@@ -108,7 +108,10 @@ class GraphHost {
         outcome.graph.assign(static_cast<const char*>(out.data), out.length);
         outcome.changed = true;
       }
-      if (!bytes.intact()) ScopedGuards::Report("the graph of optimize_func");
+      if (!bytes.intact()) {
+        ScopedGuards::Report(
+            "the plug-in wrote beside the graph of optimize_func");
+      }
       if (out.data_deallocator != nullptr) {
         out.data_deallocator(const_cast<void*>(out.data), out.length);
       }

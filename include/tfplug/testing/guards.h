@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tfplug/base/internal/os.h"
@@ -19,7 +23,9 @@ namespace tfplug::testing {
 
 // While it exists, TensorFlow's structs, its buffers and the tensors in host
 // memory are right in front of a page that nothing may access: a plug-in that
-// reads or writes behind one crashes in that instruction. The tensors on devices
+// reads or writes behind one crashes in that instruction. For structs and tensors,
+// behind means behind the next multiple of their alignment (64 bytes for tensors);
+// a write into the bytes before it is reported. The tensors on devices
 // (HostDevice) are between bytes that are checked when the tensor is released.
 // Each call takes some microseconds longer. One at a time.
 //
@@ -30,7 +36,7 @@ class ScopedGuards {
  public:
   ScopedGuards() {
     std::lock_guard<std::mutex> lock(state().mutex);
-    state().problem = absl::OkStatus();
+    first_ = state().problems.size();
     state().is_active = true;
   }
   ScopedGuards(const ScopedGuards&) = delete;
@@ -38,38 +44,58 @@ class ScopedGuards {
   ~ScopedGuards() { state().is_active = false; }
 
   static bool AreActive() { return state().is_active; }
-  // Returns the first write beside a buffer that was released since the last
-  // object was constructed. Process::Problems includes it.
-  static absl::Status Problem() {
+  // Returns the first mistake that was reported since the object was constructed:
+  // a write beside memory, noticed when that is released.
+  absl::Status Problem() const { return ProblemAfter(first_); }
+  // The same for the reports after the first `count`. Process::Problems includes
+  // those since the process was constructed.
+  static absl::Status ProblemAfter(size_t count) {
     std::lock_guard<std::mutex> lock(state().mutex);
-    return state().problem;
+    return count < state().problems.size()
+               ? absl::InternalError(state().problems[count])
+               : absl::OkStatus();
   }
-  static void Report(const char* what) {
+  static size_t CountReports() {
     std::lock_guard<std::mutex> lock(state().mutex);
-    state().problem.Update(
-        absl::InternalError(std::string("the plug-in wrote beside ") + what));
+    return state().problems.size();
+  }
+  static void Report(std::string problem) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    state().problems.push_back(std::move(problem));
   }
 
  private:
   struct State {
     std::atomic<bool> is_active{false};
     std::mutex mutex;
-    absl::Status problem;
+    std::vector<std::string> problems;  // of the whole program
   };
   static State& state() {
     static auto* const state = new State;
     return *state;
   }
+
+  size_t first_ = 0;
 };
 
-// Memory between canary bytes and, while a ScopedGuards exists, in front of a
-// page that nothing may access. Not initialized.
+// The bytes beside memory, which reveal a write.
+inline constexpr unsigned char kCanary = 0xA5;
+inline bool AreCanaries(const void* begin, size_t size) {
+  const auto* const bytes = static_cast<const unsigned char*>(begin);
+  return std::all_of(bytes, bytes + size,
+                     [](unsigned char c) { return c == kCanary; });
+}
+
+// Zeroed memory between canary bytes and, while a ScopedGuards exists, in front of
+// a page that nothing may access.
 class GuardedBlock {
  public:
   // `alignment` is a power of 2 of at most 256; `margin` bytes, a multiple of it,
-  // are in front and, without a guard page, behind.
+  // are in front and, without a guard page, behind. data() is null if there is no
+  // memory.
   explicit GuardedBlock(size_t size, size_t alignment = 64, size_t margin = 64)
       : size_(size), margin_(margin) {
+    if (size > kMostBytes) return;
     const size_t rounded = (size + alignment - 1) / alignment * alignment;
     slack_ = rounded - size;
     if (ScopedGuards::AreActive()) {
@@ -82,9 +108,10 @@ class GuardedBlock {
     }
     if (data_ == nullptr) {
       slack_ += margin;
-      heap_.reset(new unsigned char[margin + size + slack_ + alignment]);
-      void* begin = heap_.get();
       size_t space = margin + size + slack_ + alignment;
+      heap_ = std::calloc(space, 1);
+      if (heap_ == nullptr) return;
+      void* begin = heap_;
       std::align(alignment, 1, begin, space);
       data_ = static_cast<unsigned char*>(begin) + margin;
     }
@@ -95,28 +122,30 @@ class GuardedBlock {
   GuardedBlock& operator=(const GuardedBlock&) = delete;
   ~GuardedBlock() {
     if (pages_ != nullptr) internal::ReleaseAddresses(pages_, reserved_);
+    std::free(heap_);
   }
+
+  // The largest block, which leaves room for margins and pages.
+  static constexpr size_t kMostBytes = PTRDIFF_MAX - (1 << 20);
 
   unsigned char* data() const { return data_; }
   size_t size() const { return size_; }
   // Returns whether all canary bytes are intact.
   bool intact() const {
-    const auto is_canary = [](unsigned char c) { return c == kCanary; };
-    return std::all_of(data_ - margin_, data_, is_canary) &&
-           std::all_of(data_ + size_, data_ + size_ + slack_, is_canary);
+    return AreCanaries(data_ - margin_, margin_) &&
+           AreCanaries(data_ + size_, slack_);
   }
 
  private:
   // The size of a page, or a multiple of it, on every processor.
   static constexpr size_t kPage = 64 << 10;
-  static constexpr unsigned char kCanary = 0xA5;
 
   const size_t size_, margin_;
   size_t slack_ = 0;  // canary bytes behind
   unsigned char* data_ = nullptr;
   void* pages_ = nullptr;
   size_t reserved_ = 0;
-  std::unique_ptr<unsigned char[]> heap_;
+  void* heap_ = nullptr;
 };
 
 }  // namespace tfplug::testing

@@ -2,7 +2,6 @@
 #ifndef TFPLUG_TESTING_HOST_H_
 #define TFPLUG_TESTING_HOST_H_
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,8 +40,7 @@ namespace tfplug::testing {
 // them in its destructor, devices first.
 class Host {
  public:
-  using InitPlugin = void (*)(capi::SE_PlatformRegistrationParams* params,
-                              capi::TF_Status* status);
+  using InitPlugin = RegisteredPlatform::InitPlugin;
 
   // Registers a plug-in that is linked with the test.
   static absl::StatusOr<std::unique_ptr<Host>> Register(

@@ -47,12 +47,12 @@ class HostDevice : public TensorMemory {
   HostDevice(FakeDevice& device, const Options& options)
       : device_(device),
         options_(options),
-        jitter_(options.jitter_seed),
+        jitter_(std::make_shared<Jitter>(options.jitter_seed)),
         memory_(device, events_, options.release, options.use_bfc_allocator,
                 options.grows),
-        events_(device, &jitter_) {
+        events_(device, jitter_.get()) {
     device_.set_tensor_memory(this);
-    device_.set_jitter(&jitter_);
+    device_.set_jitter(jitter_);
   }
   HostDevice(const HostDevice&) = delete;
   HostDevice& operator=(const HostDevice&) = delete;
@@ -64,7 +64,7 @@ class HostDevice : public TensorMemory {
 
   FakeDevice& device() { return device_; }
   EventManager& events() { return events_; }
-  Jitter& jitter() { return jitter_; }
+  Jitter& jitter() { return *jitter_; }
 
   // Allocates memory for a tensor; null if there is none. It is free again when
   // the last tensor has gone, also if work that uses it is enqueued: what uses it
@@ -126,7 +126,8 @@ class HostDevice : public TensorMemory {
   }
 
   // Returns the first mistake on which TensorFlow would abort without a call that
-  // reports it: memory that is not aligned, or the status of an event.
+  // reports it: memory that is not aligned, or the status of an event; or a failure
+  // to check what ScopedGuards adds to tensors.
   // Waits until the events are polled, if ScopedGuards checks what was released.
   absl::Status Problems() {
     if (ScopedGuards::AreActive()) events_.Wait();
@@ -224,7 +225,7 @@ class HostDevice : public TensorMemory {
 
   FakeDevice& device_;
   const Options options_;
-  Jitter jitter_;
+  const std::shared_ptr<Jitter> jitter_;  // also of host tasks that run late
   TensorAllocator memory_;
   EventManager events_;  // last: what it runs uses the memory
 };

@@ -22,7 +22,6 @@
 #include "tfplug/testing/host.h"
 #include "tfplug/testing/host_device.h"
 #include "tfplug/testing/internal/plugin_files.h"
-#include "tfplug/testing/kernel_registry.h"
 #include "tfplug/testing/optimizer_settings.h"
 #include "tfplug/testing/profiler_host.h"
 
@@ -98,7 +97,7 @@ class Process {
     for (const auto& [name, device] : devices_) {
       if (absl::Status status = device->Problems(); !status.ok()) return status;
     }
-    return ScopedGuards::Problem();
+    return ScopedGuards::ProblemAfter(earlier_reports_);
   }
 
  private:
@@ -111,12 +110,13 @@ class Process {
   absl::Status CreateDevices();
 
   const Options options_;
+  const size_t earlier_reports_ = ScopedGuards::CountReports();
   std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::map<std::string, std::unique_ptr<GraphHost>> optimizers_;
   std::vector<std::unique_ptr<ProfilerHost>> profilers_;  // in order
   bool has_devices_ = false;
-  absl::Status created_;  // why there are none
+  absl::Status creation_status_;  // why there are none
   // By type and ordinal. After hosts_: they are destroyed first.
   std::map<std::pair<std::string, int>, std::unique_ptr<HostDevice>> devices_;
 };
@@ -240,8 +240,8 @@ inline absl::Status Process::CreateDevices() {
 
 inline absl::StatusOr<HostDevice*> Process::Device(const std::string& type,
                                                    int ordinal) {
-  if (!has_devices_) created_ = CreateDevices();
-  if (!created_.ok()) return created_;
+  if (!has_devices_) creation_status_ = CreateDevices();
+  if (!creation_status_.ok()) return creation_status_;
   const auto found = devices_.find({type, ordinal});
   if (found != devices_.end()) return found->second.get();
   return absl::NotFoundError(

@@ -35,8 +35,13 @@ class BufferContents {
   static void Remove(void* data) {
     std::lock_guard<std::mutex> lock(mutex());
     const auto found = blocks().find(data);
-    if (found == blocks().end()) return ScopedGuards::Report("a TF_Buffer");
-    if (!found->second->intact()) ScopedGuards::Report("a TF_Buffer");
+    if (found == blocks().end()) {
+      return ScopedGuards::Report(
+          "the plug-in replaced TF_Buffer::data without data_deallocator");
+    }
+    if (!found->second->intact()) {
+      ScopedGuards::Report("the plug-in wrote beside a TF_Buffer");
+    }
     blocks().erase(found);
   }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -22,7 +23,10 @@ namespace tfplug::testing {
 class HostTasks {
  public:
   // Delays each task. Null for none.
-  void set_jitter(Jitter* jitter) { jitter_ = jitter; }
+  void set_jitter(std::shared_ptr<Jitter> jitter) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    jitter_ = std::move(jitter);
+  }
 
   // Adds a task. Returns the argument to pass to Run, an SE_StatusCallbackFn.
   void* Add(std::function<absl::Status()> function) {
@@ -41,11 +45,13 @@ class HostTasks {
 
   static void Run(void* argument, capi::TF_Status* status) {
     auto* task = static_cast<Task*>(argument);
+    std::shared_ptr<Jitter> jitter;
     {
       std::lock_guard<std::mutex> lock(task->owner->mutex_);
       if (task->runs++ > 0) return;
+      jitter = task->owner->jitter_;
     }
-    if (task->owner->jitter_ != nullptr) task->owner->jitter_->Pause();
+    if (jitter != nullptr) jitter->Pause();
     WriteStatus(task->function(), status);
   }
 
@@ -73,7 +79,7 @@ class HostTasks {
 
   mutable std::mutex mutex_;
   std::list<Task> tasks_;
-  Jitter* jitter_ = nullptr;
+  std::shared_ptr<Jitter> jitter_;
 };
 
 }  // namespace tfplug::testing

@@ -53,17 +53,17 @@ class TensorAllocator {
     std::memset(begin + zone + size, kCanary, zone);
     return std::make_shared<TensorBuffer>(
         begin + zone, size, [&memory, begin, zone, size] {
-          const auto is_canary = [](unsigned char c) { return c == kCanary; };
-          const auto* const back = begin + zone + size;
-          if (!std::all_of(begin, begin + zone, is_canary) ||
-              !std::all_of(back, back + zone, is_canary)) {
-            ScopedGuards::Report("the host memory of a copy");
+          if (!AreCanaries(begin, zone) ||
+              !AreCanaries(begin + zone + size, zone)) {
+            ScopedGuards::Report(
+                "the plug-in wrote beside the host memory of a copy");
           }
           memory.Deallocate(begin);
         });
   }
 
-  // Returns an error if memory is not aligned as TensorFlow requires.
+  // Returns an error if memory is not aligned as TensorFlow requires, or if a copy
+  // to or from the bytes beside a tensor failed.
   absl::Status status() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return status_;
@@ -71,7 +71,6 @@ class TensorAllocator {
 
  private:
   static constexpr size_t kZone = BfcAllocator::kUnit;
-  static constexpr unsigned char kCanary = 0xA5;
 
   // Returns how much of a device's free memory TensorFlow leaves to the system.
   // Recorded for 1 and 8 GiB.
@@ -115,12 +114,21 @@ class TensorAllocator {
   void* Checked(const char* slot, void* memory) {
     const auto address = reinterpret_cast<uintptr_t>(memory);
     if (!(release_ < Release{2, 22}) && address % BfcAllocator::kUnit != 0) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      status_.Update(absl::AbortedError(
+      Note(absl::AbortedError(
           absl::StrCat(slot, " returned memory that is not aligned to ",
                        BfcAllocator::kUnit, " bytes: TensorFlow would abort")));
     }
     return memory;
+  }
+  void Note(const absl::Status& problem) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    status_.Update(problem);
+  }
+  // Notes the failure of a copy that only ScopedGuards makes.
+  void NoteCopy(const char* slot, const absl::Status& status) {
+    Note(absl::Status(status.code(),
+                      absl::StrCat("the check of the bytes beside a tensor: ",
+                                   slot, ": ", status.message())));
   }
 
   std::shared_ptr<TensorBuffer> AllocateUnguarded(size_t size) {
@@ -158,7 +166,10 @@ class TensorAllocator {
     for (const DeviceMemory& zone : zones) {
       const std::string bytes(zone.size(), static_cast<char>(kCanary));
       if (bytes.empty()) continue;
-      if (!device_.CopyHostToDevice(zone, bytes.data(), bytes.size()).ok()) {
+      const absl::Status status =
+          device_.CopyHostToDevice(zone, bytes.data(), bytes.size());
+      if (!status.ok()) {
+        NoteCopy("sync_memcpy_htod", status);
         return nullptr;
       }
     }
@@ -166,12 +177,14 @@ class TensorAllocator {
                         back_zone = zones[1]] {
       for (const DeviceMemory& zone : {front_zone, back_zone}) {
         std::string bytes(zone.size(), 0);
-        if (bytes.empty() ||
-            !device_.CopyDeviceToHost(bytes.data(), zone, bytes.size()).ok()) {
-          continue;
-        }
-        if (bytes != std::string(bytes.size(), static_cast<char>(kCanary))) {
-          ScopedGuards::Report("a tensor on the device");
+        if (bytes.empty()) continue;
+        const absl::Status status =
+            device_.CopyDeviceToHost(bytes.data(), zone, bytes.size());
+        if (!status.ok()) {
+          NoteCopy("sync_memcpy_dtoh", status);
+        } else if (!AreCanaries(bytes.data(), bytes.size())) {
+          ScopedGuards::Report(
+              "the plug-in wrote beside a tensor on the device");
         }
       }
     };

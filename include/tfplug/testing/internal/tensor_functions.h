@@ -34,6 +34,7 @@ struct TensorBuffer {
   // the memory is exhausted. Strings are released with the buffer.
   static std::shared_ptr<TensorBuffer> OnHost(size_t size,
                                               bool has_strings = false) {
+    if (size > GuardedBlock::kMostBytes) return nullptr;
     std::shared_ptr<GuardedBlock> block;
     if (ScopedGuards::AreActive()) {
       block = std::make_shared<GuardedBlock>(size, kTensorAlignment);
@@ -44,14 +45,18 @@ struct TensorBuffer {
                                                 (size / kTensorAlignment + 1) *
                                                     kTensorAlignment);
     if (data == nullptr) return nullptr;
-    std::memset(data, 0, size);
+    // A guarded block has zeros, and memory for what is used of it only.
+    if (block == nullptr) std::memset(data, 0, size);
     auto buffer = std::make_shared<TensorBuffer>(data, size, [=] {
       auto* const strings = static_cast<TF_TString*>(data);
       for (size_t i = 0; has_strings && i < size / sizeof(TF_TString); ++i) {
         TF_StringDealloc(&strings[i]);
       }
       if (block == nullptr) return std::free(data);
-      if (!block->intact()) ScopedGuards::Report("a tensor in host memory");
+      if (!block->intact()) {
+        ScopedGuards::Report(
+            "the plug-in wrote beside a tensor in host memory");
+      }
     });
     buffer->is_allocated_by_tensorflow = true;
     return buffer;
@@ -126,6 +131,7 @@ TFPLUG_FAKE_FUNCTION TF_Tensor* TF_NewTensor(
   if (TF_DataTypeSize(dtype) != 0 &&
       reinterpret_cast<uintptr_t>(data) % kTensorAlignment != 0) {
     auto copy = TensorBuffer::OnHost(len);
+    if (copy == nullptr) return nullptr;
     if (len != 0) std::memcpy(copy->data, data, len);
     buffer = std::move(copy);
   }

@@ -23,7 +23,6 @@ class WithCanary {
  public:
   // Constructs a struct of `size` bytes, whose fields are 0 except struct_size.
   explicit WithCanary(size_t size) : block_(size, alignof(Struct), kMargin) {
-    std::memset(block_.data(), 0, size);
     std::memcpy(block_.data(), &size,
                 std::min(size, sizeof(size)));  // struct_size comes first
   }
@@ -69,8 +68,8 @@ class WithCanary {
   bool intact() const { return block_.intact(); }
 
  private:
-  // A multiple of 64 bytes, so large that a whole Struct fits in the block even
-  // if its size is 0.
+  // A multiple of 64 bytes, so large that, without a guard page, a whole Struct
+  // fits in the block even if its size is 0.
   static constexpr size_t kMargin = (sizeof(Struct) + 127) / 64 * 64;
 
   const GuardedBlock block_;
