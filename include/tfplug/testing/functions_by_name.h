@@ -80,11 +80,14 @@ inline auto FindLibcDlsym() {
 
 #pragma GCC visibility pop
 
-// The loader binds the plug-in's calls to the definition of the program.
-// NOLINTNEXTLINE(misc-definitions-in-headers)
+// The loader binds the plug-in's calls to the definition of the program. It has
+// another name in C++, because clang++ makes no such jump in a noexcept function.
 extern "C"
     __attribute__((TFPLUG_TESTING_TAIL_CALLS weak, visibility("default"))) void*
-    dlsym(void* library, const char* name) noexcept {
+    TfplugTestingDlsym(void* library, const char* name) __asm__("dlsym");
+
+// NOLINTNEXTLINE(misc-definitions-in-headers)
+extern "C" void* TfplugTestingDlsym(void* library, const char* name) {
   static const auto original = tfplug::testing::FindLibcDlsym();
   if (tfplug::testing::IsFaked(library, name)) {
     return tfplug::testing::FakeFunction(name);

@@ -33,9 +33,10 @@ inline void* FindIn(LibraryHandle library, const char* symbol) {
 // The library whose symbols are those that the whole process sees.
 inline const LibraryHandle kGlobalScope = RTLD_DEFAULT;
 
-// Returns the dlsym of the C library, for a program that defines its own.
+// Returns the dlsym of the C library, for a program that defines its own, or null
+// if its version is unknown.
 inline auto LibcDlsym() {
-  using Function = void* (*)(void*, const char*);
+  using Function = decltype(&dlsym);  // noexcept
   void* found = nullptr;
 #if defined(__GLIBC__)
   for (const char* const version :
