@@ -172,8 +172,8 @@ def two_settings():
 # The lines of a recording whose other lines depend on the speed of threads.
 PASSES = "optimize|exit status"
 
-# The function, the plug-ins (with "@", by the path of a link), $TFPLUG_PROBE (or that of one type), and a pattern of the
-# lines to keep.
+# The function, the plug-ins (with "@", by the path of a link), $TFPLUG_PROBE (or that of
+# one type), and a pattern of the lines to keep.
 SCRIPTS = {
     "start": (start, "ALPHA", ""),
     "memory_1g": (start, "ALPHA", "memory=1073741824"),
@@ -213,10 +213,16 @@ SCRIPTS = {
 def run(name, plugins, log):
     """Runs a script in a process of its own, which has no TensorFlow device yet, and
     returns its exit status."""
+    with tempfile.TemporaryDirectory() as links:
+        child = os.fork()
+        if child:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        run_in_child(name, plugins, log, links)
+
+
+def run_in_child(name, plugins, log, links):
+    """Runs a script and ends the process. `links` is an empty folder."""
     function, types, settings = SCRIPTS[name][:3]
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = 1
     signal.alarm(60)
     try:
@@ -227,7 +233,7 @@ def run(name, plugins, log):
         for each in types.split():
             library = plugins[each.rstrip("@")]
             if each.endswith("@"):
-                library = os.path.join(tempfile.mkdtemp(), os.path.basename(library))
+                library = os.path.join(links, os.path.basename(library))
                 os.symlink(plugins[each.rstrip("@")], library)
             load_library.load_pluggable_device_library(library)
         function()
