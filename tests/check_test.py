@@ -13,7 +13,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 PLUGINS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
@@ -23,6 +25,8 @@ import abseil  # noqa: E402
 import check  # noqa: E402
 import check_host  # noqa: E402
 import check_list  # noqa: E402
+import check_report  # noqa: E402
+import check_sweep  # noqa: E402
 
 # Faults of shipped plug-ins, and others like them.
 FAULTS = {
@@ -129,12 +133,13 @@ def compile_plugins(directory):
     return [plain, *(link(macro, device, other) for macro, other in zip(macros, others))]
 
 
-def run(*plugins, fault="", only=(), without=(), seconds=20):
+def run(*plugins, fault="", only=(), without=(), seconds=20, release=""):
     """Returns the results by check."""
     checks = [each for name, each in check_list.CHECKS.items()
               if (not only or name in only) and
               name not in ("tensorflow", "op-sweep", *without)]
-    checker = check.Checker(plugins, seconds, variables={"TFPLUG_TEST_FAULT": fault})
+    checker = check.Checker(plugins, seconds, variables={"TFPLUG_TEST_FAULT": fault},
+                            release=release)
     return {each.check.name: each for each in checker.run(checks, follow=not only)}
 
 
@@ -185,6 +190,22 @@ class CheckTest(unittest.TestCase):
             with self.subTest(behaviour=behaviour):
                 self.assertEqual(caught_by(run(self.good, fault=behaviour)), {})
 
+    def test_a_profile_without_a_device_is_accepted(self):
+        for behaviour in ("plane_custom", "plane_of_host"):
+            with self.subTest(behaviour=behaviour):
+                found = run(self.good, fault=behaviour, only=["profiler"])["profiler"]
+                self.assertEqual(found.status, "passed", found)
+
+    def test_a_correct_plugin_passes_as_in_2_5(self):
+        for plugin in PLUGINS:  # Its kernels read their nodes, which 2.11 brought.
+            results = run(plugin, release="2.5", without=(
+                "layouts", "threads", "kernel-results", "kernel-empty", "kernel-faults"))
+            self.assertEqual(caught_by(results), {})
+            for name in ("random-programs", "kernel-sets", "graph-small", "graph-leaks"):
+                self.assertEqual(results[name].status, "passed", results[name])
+            found = run(plugin, release="2.5", only=["kernel-results"])["kernel-results"]
+            self.assertIn("this TensorFlow (2.5.0) lacks TF_", str(found.findings))
+
     def test_each_fault_is_caught_by_its_check_and_no_other(self):
         cases = [(self.good, fault, name) for fault, name in FAULTS.items()]
         cases += [(build, "", name) for build, name in zip(self.builds, BUILDS.values())]
@@ -213,6 +234,51 @@ class CheckTest(unittest.TestCase):
                 found = run(self.good, plugin, fault=fault, only=["together"])["together"]
                 self.assertEqual(found.status, "failed" if text else "passed", found)
                 self.assertIn(text, str(found.findings))
+
+    def test_the_sweep_needs_a_device(self):
+        with (mock.patch("check_symbols.tensorflow_directory", return_value=ROOT),
+              mock.patch("check_sweep.check", return_value=[("error", "each case")])):
+            for fault, status, text in (("no_device", "skipped", "reports no device"),
+                                        ("", "failed", "each case")):
+                with self.subTest(fault=fault):
+                    checker = check.Checker([self.good],
+                                            variables={"TFPLUG_TEST_FAULT": fault})
+                    found, = checker.run([check_list.CHECKS["op-sweep"]], follow=False)
+                    self.assertEqual(found.status, status, found)
+                    self.assertIn(text, str(found.findings))
+
+    def test_the_end_of_a_sweep(self):
+        main = pathlib.Path(self.directory.name, "sweep.py")
+        with (mock.patch("check_sweep._MAIN", main),
+              mock.patch("check_sweep._SECONDS_OF_START", 2)):
+            for text, level in (("no registered kernel has these ops and types", "skipped"),
+                                ("Select a device type with --device: A, B.", "skipped"),
+                                ("no driver", "error")):
+                main.write_text(f"import sys\nsys.exit({text!r})\n")
+                self.assertEqual(list(check_sweep.check(self.good, 1, 1, {})),
+                                 [(level, text)])
+            # A worker that outlives its parent would keep the pipe open.
+            main.write_text("import subprocess\n"
+                            "subprocess.run(['sleep', '60'], check=True)\n")
+            begin = time.monotonic()
+            (level, text), = check_sweep.check(self.good, 1, 1, {})
+            self.assertLess(time.monotonic() - begin, 30)
+            self.assertEqual(level, "error")
+            self.assertIn("hangs", text)
+
+    def test_a_missing_symbol_is_the_cause_of_some_ends_only(self):
+        for end, level in (("exit 127", "skipped"), ("kill -ABRT $$", "skipped"),
+                           ("kill -SEGV $$", "error"), ("exit 3", "error")):
+            with self.subTest(end=end):
+                script = f"echo 'undefined symbol: TF_NewThing' >&2; {end}"
+                found = check_host.run(["sh", "-c", script], 20, {})
+                self.assertEqual([each[0] for each in found], [level], found)
+
+    def test_lines_are_merged_if_only_the_release_differs(self):
+        findings = [("error", ": no number"), ("note", "2.5: loads"), ("note", "2.6: loads"),
+                    ("warning", "2.7: loads"), ("note", "3: "), ("note", "4: ")]
+        self.assertEqual(check_report._merge(findings), [
+            findings[0], ("note", "2.5 to 2.6: loads"), *findings[3:]])
 
     def test_releases(self):
         found = run(self.good, only=["releases"])["releases"]

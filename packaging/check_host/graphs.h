@@ -40,6 +40,18 @@ inline std::string DeviceName(const std::string& type) {
   return "/job:localhost/replica:0/task:0/device:" + type + ":0";
 }
 
+// Returns the type and the shape that a text gives a node.
+inline testing::TF_GrapplerItem::Property PropertyOf(
+    const testing::TF_GrapplerItem& item, tfplug::Node node) {
+  if (const auto constant = Constant::Read(node); constant.ok()) {
+    return {static_cast<capi::TF_DataType>(constant->dtype()),
+            PartialShape(constant->shape()), ""};
+  }
+  const auto found = item.outputs.find(std::string(node.name()));
+  if (found != item.outputs.end()) return found->second[0];
+  return {capi::TF_FLOAT, PartialShape(Shape({2, 4})), ""};
+}
+
 // Parses a text; nodes are on the plug-in's device.
 inline std::unique_ptr<Example> MakeExample(Plugin& plugin,
                                             const std::string& text,
@@ -61,7 +73,7 @@ inline std::unique_ptr<Example> MakeExample(Plugin& plugin,
   for (const auto& node : graph.nodes()) {
     auto& inputs = example->item.inputs[std::string(node.name())];
     for (int i = 0; i < node.num_inputs(); ++i) {
-      inputs.push_back({capi::TF_FLOAT, PartialShape(Shape({2, 4})), ""});
+      inputs.push_back(PropertyOf(example->item, node.input(i).node));
     }
     if (node.op() == "TfplugUnknown" || node.device() != options.device) {
       example->untouched.emplace(node.name());

@@ -98,8 +98,7 @@ out: float[2,4] = Identity(sum)
 }
 
 // Writes each kernel's op, device type, arguments in host memory, and attributes
-// with their types, for check_kernels.py. Then the rewriters of TensorFlow's that
-// a pass turns off, or whose work it undoes.
+// with their types, for check_kernels.py.
 inline void WriteKernels(Plugin& plugin) {
   if (!plugin.InitKernels()) return;
   for (const auto& kernel : KernelRegistry::Get().kernels()) {
@@ -112,6 +111,12 @@ inline void WriteKernels(Plugin& plugin) {
          absl::StrJoin(kernel->host_memory, " "), absl::StrJoin(attrs, " ")},
         ";"));
   }
+}
+
+// Does so, and writes the rewriters of TensorFlow's that a pass turns off, or
+// whose work it undoes.
+inline void WriteKernelsAndSettings(Plugin& plugin) {
+  WriteKernels(plugin);
   if (plugin.init_graph() == nullptr || plugin.graph() == nullptr) return;
   const auto settings = testing::MergeSettings({plugin.graph()->configs()});
   if (!settings.ok()) return;

@@ -4,7 +4,7 @@
 // this program on the user's machine.
 //
 //   check_host CHECK PLUGIN.so... [--lazy] [--first LIBRARY]... [--ops OPLIST]
-//       [--release 2.21] [--releases 2.5,2.6,...] [--seed N]
+//       [--release 2.21] [--layout 2.5] [--seed N]
 //
 // Writes lines of JSON on standard output, to which nothing else is written.
 #include <dlfcn.h>
@@ -18,7 +18,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_split.h"
 #include "define_ops.h"
 #include "graphs.h"
 #include "interpose.h"
@@ -31,6 +30,7 @@
 #include "results.h"
 #include "streams.h"
 #include "stress.h"
+#include "tfplug/testing/functions_by_name.h"
 
 namespace tfplug::check {
 namespace {
@@ -64,7 +64,7 @@ constexpr struct {
     {"threads", CheckThreads},
     {"kernels", CheckKernels},
     {"kernel-ops", WriteKernels},
-    {"kernel-sets", WriteKernels},
+    {"kernel-sets", WriteKernelsAndSettings},
     {"kernel-results", CheckKernelResults},
     {"kernel-empty", CheckKernelEmpty},
     {"kernel-faults", CheckKernelFaults},
@@ -87,12 +87,12 @@ int Main(int argc, char** argv) {
   dup2(STDERR_FILENO, STDOUT_FILENO);
   // Freed memory is overwritten, so that a later read of it fails each time.
   mallopt(M_PERTURB, 0x5a);
-  testing::MakeFakeTensorFlow();  // sets the result of TF_Version
   DefineUnknownOp();
 
   Plugins plugins;
   bool is_lazy = false;
   testing::Release release = capi::kNewestRelease;
+  std::string layout;
   uint64_t seed = 1;
   for (int i = 2; i < argc; ++i) {
     if (std::strcmp(argv[i], "--first") == 0 && i + 1 < argc) {
@@ -107,11 +107,8 @@ int Main(int argc, char** argv) {
       release = testing::ParseRelease(argv[++i]);
     } else if (std::strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
-    } else if (std::strcmp(argv[i], "--releases") == 0 && i + 1 < argc) {
-      for (const auto release :
-           absl::StrSplit(argv[++i], ',', absl::SkipEmpty())) {
-        if (!plugins.empty()) plugins[0]->releases.emplace_back(release);
-      }
+    } else if (std::strcmp(argv[i], "--layout") == 0 && i + 1 < argc) {
+      layout = argv[++i];
     } else if (std::strcmp(argv[i], "--lazy") == 0) {
       is_lazy = true;
     } else {
@@ -119,9 +116,12 @@ int Main(int argc, char** argv) {
     }
   }
   if (plugins.empty()) return 2;
+  // What dlsym finds, and TF_Version.
+  internal::tensorflow = testing::MakeFakeTensorFlow({release, {}});
   calls().path = plugins[0]->path().c_str();
   for (auto& plugin : plugins) {
     plugin->release = release;
+    plugin->layout = layout;
     plugin->seed = seed;
     if (!plugin->Load(is_lazy)) return 0;
   }

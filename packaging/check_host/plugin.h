@@ -20,6 +20,7 @@ using testing::FakeStream;
 using testing::GraphHost;
 using testing::Host;
 using testing::ProfilerHost;
+using testing::operator<;  // of releases
 
 // Destroys an object never, as TensorFlow destroys no plug-in.
 template <class T>
@@ -119,7 +120,7 @@ class Plugin {
     return true;
   }
 
-  // Registers the graph optimizer; null as for host().
+  // Registers the graph optimizer, after the kernels; null as for host().
   GraphHost* graph() {
     if (graph_ != nullptr) return graph_;
     if (init_graph() == nullptr) {
@@ -127,6 +128,7 @@ class Plugin {
           "the plug-in exports no TF_InitGraph: it adds no graph pass");
       return nullptr;
     }
+    if (Find<void (*)()>("TF_InitKernel") != nullptr) InitKernels();
     report_.Step("TF_InitGraph");
     auto graph = GraphHost::Register(init_graph(), release);
     if (!report_.Ok(graph.status(), "TF_InitGraph")) return nullptr;
@@ -134,8 +136,8 @@ class Plugin {
     return graph_;
   }
 
-  // The releases of TensorFlow that can load the plug-in, such as 2.15.
-  std::vector<std::string> releases;
+  // The release whose structs CheckLayout passes, such as 2.15.
+  std::string layout;
   // The release whose structs and calls it gets.
   testing::Release release = capi::kNewestRelease;
   // Selects random graphs and programs.

@@ -2,11 +2,11 @@
 #ifndef TFPLUG_CHECK_RESULTS_H_
 #define TFPLUG_CHECK_RESULTS_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -57,6 +57,7 @@ class GraphResults {
  private:
   static constexpr int kMost = 60;
   static constexpr std::chrono::seconds kLongest{10};
+  static constexpr char kNotRun[] = "the check cannot run it: ";
   using Values = std::vector<testing::Value<float>>;
 
   // Creates the device and finds its type. Returns false after a report.
@@ -69,8 +70,7 @@ class GraphResults {
     process_ = new testing::Process({plugin_.release});
     report_.Step("registration");
     testing::EntryPoints found;
-    found.init_plugin = plugin_.init_plugin();
-    found.init_kernel = plugin_.Find<void (*)()>("TF_InitKernel");
+    found.init_plugin = plugin_.init_plugin();  // graph() registered kernels
     if (!report_.Ok(process_->Load(found), "registration")) return false;
     type_ = plugin_.graph()->device_type();
     report_.Step("creation of the devices");
@@ -93,7 +93,7 @@ class GraphResults {
     if (example == nullptr) return false;
     testing::Executor::Feeds feeds;
     std::vector<std::string> fetches;
-    Describe(*example, feeds, fetches);
+    SetFeedsAndFetches(*example, feeds, fetches);
     report_.Step(graph.name + ", before the passes");
     const auto before = Run(example->bytes, feeds, fetches);
     // The device need not have all kernels.
@@ -102,7 +102,10 @@ class GraphResults {
     for (const bool has_shapes : {true, false}) {
       const std::string name =
           graph.name + (has_shapes ? "" : ", without shapes");
-      if (!has_shapes) example->item.outputs.clear();
+      if (!has_shapes) {
+        example->item.inputs.clear();
+        example->item.outputs.clear();
+      }
       report_.Step(absl::StrCat(name, ": optimize_func"));
       const auto outcome =
           plugin_.graph()->Optimize(example->bytes, example->item);
@@ -130,7 +133,8 @@ class GraphResults {
   void NoteUnknown(const std::string& reason, const std::string& where) {
     // Once for each op, the text in parentheses: the names of nodes differ.
     if (!unknown_.insert(reason.substr(reason.find('(') + 1)).second) return;
-    if (absl::StrContains(reason, "its op is not known")) {
+    if (absl::StrContains(reason, "its op is not known") ||
+        absl::StartsWith(reason, kNotRun)) {
       report_.Note(absl::StrCat("could not run what the passes make of ", where,
                                 ": ", reason));
     } else {
@@ -143,8 +147,8 @@ class GraphResults {
   }
 
   // Finds what is fed and fetched, and states that TensorFlow preserves it.
-  void Describe(Example& example, testing::Executor::Feeds& feeds,
-                std::vector<std::string>& fetches) {
+  void SetFeedsAndFetches(Example& example, testing::Executor::Feeds& feeds,
+                          std::vector<std::string>& fetches) {
     const auto graph = Graph::Parse(example.bytes);
     for (const tfplug::Node node : graph->nodes()) {
       const std::string name(node.name());
@@ -158,26 +162,12 @@ class GraphResults {
       }
       example.item.nodes_to_preserve.push_back(name);
     }
-    for (const tfplug::Node node : graph->nodes()) {
-      auto& inputs = example.item.inputs[std::string(node.name())];
-      inputs.clear();
-      for (int i = 0; i < node.num_inputs(); ++i) {
-        inputs.push_back(
-            {capi::TF_FLOAT,
-             PartialShape(Shape(ShapeOf(example, node.input(i).node))), ""});
-      }
-    }
   }
 
   // Returns the shape that the text gives.
   static std::vector<int64_t> ShapeOf(const Example& example,
                                       tfplug::Node node) {
-    if (const auto constant = Constant::Read(node); constant.ok()) {
-      const auto dims = constant->shape().dims();
-      return {dims.begin(), dims.end()};
-    }
-    const PartialShape& shape =
-        example.item.outputs.at(std::string(node.name()))[0].shape;
+    const PartialShape shape = PropertyOf(example.item, node).shape;
     std::vector<int64_t> dims;
     for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape.dim(i));
     return dims;
@@ -200,6 +190,10 @@ class GraphResults {
     options.device = type_ + ":0";
     options.seed = plugin_.seed;
     auto executor = testing::Executor::Create(*process_, *graph, options);
+    if (absl::IsUnimplemented(executor.status())) {
+      return absl::NotFoundError(
+          absl::StrCat(kNotRun, executor.status().message()));
+    }
     if (!executor.ok()) return executor.status();
     const auto tensors = (*executor)->Run(feeds, fetches);
     if (!tensors.ok()) return tensors.status();

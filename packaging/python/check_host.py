@@ -35,6 +35,8 @@ _KEPT = 5  # builds of one kind
 # A symbol that the program lacks, and that TensorFlow or Python has.
 _LACKS = re.compile(r"undefined symbol: (_?Py\w+|TF_\w+|_Z[A-Z]*[a-z]*K?(?:10tensorflow|3tsl|3xla|"
                     r"6google8protobuf|4absl)\w+)")
+# How processes end that lack one: the loader's status, an exception's and an abort.
+_ENDS_UNBOUND = (127, 1, -signal.SIGABRT)
 
 
 class Error(Exception):
@@ -163,7 +165,7 @@ def run(command, seconds, variables):
             findings.append((found["level"], found["text"]))
     if timed_out:
         findings.append(("error", f"hangs: {step} has not ended after {seconds:g} s"))
-    elif child.returncode and _LACKS.search(log):
+    elif child.returncode in _ENDS_UNBOUND and _LACKS.search(log):
         findings.append(("skipped", f"{step} needs {_LACKS.search(log)[1]}, which "
                          "only TensorFlow in Python has"))
     elif child.returncode < 0:

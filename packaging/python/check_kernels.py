@@ -55,8 +55,6 @@ def check_ops(findings):
         if level != "data":
             yield level, text
             continue
-        if text.startswith("off;"):
-            continue
         name, _, host_memory, attrs = text.split(";")
         if name not in ops:
             unknown.add(name)

@@ -59,9 +59,9 @@ def _merge(findings):
     """Makes one line of neighbours that differ in a number before ": " only."""
     merged = []
     for level, text in findings:
-        start, colon, rest = text.partition(": ")
-        is_release = colon and start[0].isdigit() and " " not in start
-        if is_release and merged and merged[-1][2] == rest:
+        start, _, rest = text.partition(": ")
+        is_release = rest and start[:1].isdigit() and " " not in start
+        if is_release and merged and merged[-1][::2] == [level, rest]:
             merged[-1][1] = f"{merged[-1][1].split()[0]} to {start}"
         else:
             merged.append([level, start if is_release else text, rest if is_release else ""])

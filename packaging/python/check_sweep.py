@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,9 @@ _HERE = pathlib.Path(__file__).resolve().parent
 _MAIN = next(path for path in (_HERE / "tools/op_sweep/main.py",
                                _HERE / "../../tools/lib/op_sweep/main.py")
              if path.exists())
-_NO_KERNEL = "The plug-in registers no kernel."
+# Of plug-ins without kernels to compare.
+_NO_KERNEL = ("The plug-in registers no kernel.", "Select a device type with --device:",
+              "no registered kernel has these ops and types")
 _SECONDS_OF_START = 240  # and of the last cases, each of which may hang for a minute
 
 
@@ -20,19 +23,23 @@ def check(plugin, seconds, seed, variables):
     """Yields (level, text) pairs. Begins no case after `seconds`."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
+        child = subprocess.Popen(
+            [sys.executable, "-B", _MAIN, "--plugin", plugin, "--seed", str(seed),
+             "--seconds", str(seconds), "--json", report], text=True,
+            errors="replace", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env={**os.environ, **variables, "TFPLUG_PROGRAM": "tfplug op-sweep"},
+            start_new_session=True)
         try:
-            done = subprocess.run(
-                [sys.executable, "-B", _MAIN, "--plugin", plugin, "--seed", str(seed),
-                 "--seconds", str(seconds), "--json", report], check=False, text=True,
-                errors="replace", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                timeout=seconds + _SECONDS_OF_START,
-                env={**os.environ, **variables, "TFPLUG_PROGRAM": "tfplug op-sweep"})
+            _, log = child.communicate(timeout=seconds + _SECONDS_OF_START)
         except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)  # its workers, too
+            child.communicate()
             yield "error", f"hangs: no end {_SECONDS_OF_START} s after the last case began"
             return
         if not report.exists():
-            cause = " ".join(done.stderr.split())[-600:]
-            yield "skipped" if _NO_KERNEL in cause else "error", cause
+            cause = " ".join(log.split())[-600:]
+            yield ("skipped" if any(text in cause for text in _NO_KERNEL) else "error",
+                   cause)
             return
         found = json.loads(report.read_text())
     by_op = {}

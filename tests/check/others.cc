@@ -214,7 +214,10 @@ void Collect(const TP_Profiler*, uint8_t* buffer, size_t* size,
   using tfplug::internal::AppendField;
   std::string plane, space;
   AppendField(plane, 2,
-              Has("plane_unseen") ? "/device:HAND:0" : "/device:GPU:0 (HAND)");
+              Has("plane_unseen")    ? "/device:HAND:0"
+              : Has("plane_custom")  ? "/device:CUSTOM:HAND"
+              : Has("plane_of_host") ? "/host:HAND"
+                                     : "/device:GPU:0 (HAND)");
   AppendField(space, 1, plane);
   if (buffer != nullptr) {
     std::memcpy(buffer, space.data(), std::min(*size, space.size()));
