@@ -6,6 +6,7 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import sys
 import tempfile
@@ -80,8 +81,18 @@ class RunTest(unittest.TestCase):
             status, out, _ = self.run_graph(feed=["x=[[1,-2],[3,4]]"], optimize="SIM",
                                             release=release, jitter=7, guards=True)
             self.assertEqual((status, out), (0, "z: float[2,2]: 0 0 15 22\n"))
-        # It lacks TF_OpKernelConstruction_GetNodeDef.
-        self.assertEqual(self.run_graph(feed=["x=[[1,-2],[3,4]]"], release="2.10")[0], 1)
+        with tempfile.TemporaryFile("w+") as program_errors:
+            original = os.dup(2)
+            os.dup2(program_errors.fileno(), 2)
+            try:
+                status, _, _ = self.run_graph(feed=["x=[[1,-2],[3,4]]"], release="2.10")
+            finally:
+                os.dup2(original, 2)
+                os.close(original)
+            program_errors.seek(0)
+            text = program_errors.read()
+        self.assertEqual(status, 1)
+        self.assertIn("TF_OpKernelConstruction_GetNodeDef", text)
 
     def test_mistakes(self):
         self.assertEqual(self.run_graph()[0], 1)
