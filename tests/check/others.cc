@@ -87,11 +87,12 @@ void Compute(void*, TF_OpKernelContext* context) {
   end(false);
 }
 
-void Register(const char* op, void (*compute)(void*, TF_OpKernelContext*)) {
+void Register(const char* op, void (*compute)(void*, TF_OpKernelContext*),
+              TF_DataType type = TF_FLOAT) {
   TF_Status* const status = TF_NewStatus();
   TF_KernelBuilder* const builder =
       TF_NewKernelBuilder(op, DeviceType(), Create, compute, Delete);
-  TF_KernelBuilder_TypeConstraint(builder, "T", TF_FLOAT, status);
+  TF_KernelBuilder_TypeConstraint(builder, "T", type, status);
   if (Has("attribute_unknown")) {
     TF_KernelBuilder_TypeConstraint(builder, "Tidx", TF_INT32, status);
   }
@@ -235,6 +236,7 @@ EXPORT void TF_InitKernel() {
   Register("Abs", Compute<Abs>);
   Register("AddN", Compute<Same>);
   if (Has("kernel_twice")) Register("Relu", Compute<Relu>);
+  if (Has("add_missing")) Register("AddV2", Compute<Same>, TF_DOUBLE);
   if (Has("updates_missing")) {
     Register("ResourceApplyGradientDescent", Compute<Same>);
   }
