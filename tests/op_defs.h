@@ -21,6 +21,22 @@ inline void DefineOp(const std::string& name,
   testing::KnownOpDefs()[name] = *def;
 }
 
+// Makes known the ops of the graphs that executors run in tests.
+inline void DefineMathOps() {
+  DefineOp("Relu", {"features: T"}, {"activations: T"});
+  DefineOp("Neg", {"x: T"}, {"y: T"});
+  DefineOp("AddV2", {"x: T", "y: T"}, {"z: T"});
+  DefineOp("Mul", {"x: T", "y: T"}, {"z: T"});
+  DefineOp("MatMul", {"a: T", "b: T"}, {"product: T"},
+           {"T: type", "transpose_a: bool = false", "transpose_b: bool = false",
+            "grad_a: bool = false", "grad_b: bool = false"});
+  DefineOp("BiasAdd", {"value: T", "bias: T"}, {"output: T"},
+           {"T: numbertype", "data_format: {'NHWC', 'NCHW'} = 'NHWC'"});
+  DefineOp("Sum", {"input: T", "reduction_indices: Tidx"}, {"output: T"},
+           {"T: numbertype", "Tidx: {int32, int64} = DT_INT32",
+            "keep_dims: bool = false"});
+}
+
 }  // namespace tfplug
 
 #endif  // TFPLUG_TESTS_OP_DEFS_H_

@@ -73,7 +73,7 @@ class Device : public tfplug::Device<Stream, minimal::Memory> {};
 class Platform : public minimal::PlatformOf<Device> {};
 TFPLUG_REGISTER_DEVICE(Platform);
 
-// What the functions that ran have added, in order.
+// Holds what the functions that ran have added, in order.
 class Log {
  public:
   std::function<void()> Add(const std::string& text) {

@@ -29,20 +29,8 @@ using testing::TF_Tensor;
 Process& TheProcess() {
   static Process* const process = [] {
     testing::MakeFakeTensorFlow();  // sets the result of TF_Version
-    DefineOp("Relu", {"features: T"}, {"activations: T"});
-    DefineOp("Neg", {"x: T"}, {"y: T"});
+    DefineMathOps();
     DefineOp("Identity", {"input: T"}, {"output: T"});
-    DefineOp("AddV2", {"x: T", "y: T"}, {"z: T"});
-    DefineOp("Mul", {"x: T", "y: T"}, {"z: T"});
-    DefineOp(
-        "MatMul", {"a: T", "b: T"}, {"product: T"},
-        {"T: type", "transpose_a: bool = false", "transpose_b: bool = false",
-         "grad_a: bool = false", "grad_b: bool = false"});
-    DefineOp("BiasAdd", {"value: T", "bias: T"}, {"output: T"},
-             {"T: numbertype", "data_format: {'NHWC', 'NCHW'} = 'NHWC'"});
-    DefineOp("Sum", {"input: T", "reduction_indices: Tidx"}, {"output: T"},
-             {"T: numbertype", "Tidx: {int32, int64} = DT_INT32",
-              "keep_dims: bool = false"});
     DefineOp("Shape", {"input: T"}, {"output: out_type"},
              {"T: type", "out_type: {int32, int64} = DT_INT32"});
     DefineOp("Reshape", {"tensor: T", "shape: Tshape"}, {"output: T"},

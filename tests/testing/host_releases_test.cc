@@ -45,21 +45,6 @@ constexpr char kGraph[] = R"(
     sum: float[4] = Sum(square, axes)
     out: float[4] = AddV2(sum, b))";
 
-void DefineOps() {
-  DefineOp("Relu", {"features: T"}, {"activations: T"});
-  DefineOp("Neg", {"x: T"}, {"y: T"});
-  DefineOp("AddV2", {"x: T", "y: T"}, {"z: T"});
-  DefineOp("Mul", {"x: T", "y: T"}, {"z: T"});
-  DefineOp("MatMul", {"a: T", "b: T"}, {"product: T"},
-           {"T: type", "transpose_a: bool = false", "transpose_b: bool = false",
-            "grad_a: bool = false", "grad_b: bool = false"});
-  DefineOp("BiasAdd", {"value: T", "bias: T"}, {"output: T"},
-           {"T: numbertype", "data_format: {'NHWC', 'NCHW'} = 'NHWC'"});
-  DefineOp("Sum", {"input: T", "reduction_indices: Tidx"}, {"output: T"},
-           {"T: numbertype", "Tidx: {int32, int64} = DT_INT32",
-            "keep_dims: bool = false"});
-}
-
 absl::Status RunGraph(Process& process, const Graph& graph, uint64_t seed) {
   testing::Executor::Options options;
   options.seed = seed;
@@ -171,7 +156,7 @@ std::string UseInChild(const std::string& type, const std::string& path,
 }
 
 TEST_CASE("each example in each release, with guards and late callbacks") {
-  DefineOps();
+  DefineMathOps();
   const char* const plugins = std::getenv("TFPLUG_TEST_PLUGINS");
   REQUIRE(plugins != nullptr);
   int runs = 0;

@@ -15,7 +15,7 @@
 
 namespace tfplug::testing {
 
-// What TensorFlow keeps of a device plug-in: its structs, copied as TensorFlow
+// Holds what TensorFlow keeps of a device plug-in: its structs, copied as TensorFlow
 // copies them, and the functions that destroy them.
 class RegisteredPlatform {
  public:
