@@ -116,7 +116,7 @@ int Main(int argc, char** argv) {
     }
   }
   if (plugins.empty()) return 2;
-  // What dlsym finds, and TF_Version.
+  // Decides what dlsym finds, and TF_Version.
   internal::tensorflow = testing::MakeFakeTensorFlow({release, {}});
   calls().path = plugins[0]->path().c_str();
   for (auto& plugin : plugins) {
