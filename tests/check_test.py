@@ -64,6 +64,7 @@ FAULTS = {
     "misaligned": "alignment",
     "name_dangling": "names",
     "name_lower_case": "registration",
+    "passes_of_other_type": "graph-type",
     "plane_unseen": "profiler",
     "preserved_removed": "graph-small",
     "profile_overrun": "profiler",

@@ -69,6 +69,7 @@ constexpr struct {
     {"kernel-empty", CheckKernelEmpty},
     {"kernel-faults", CheckKernelFaults},
     {"graph-registration", CheckGraphRegistration},
+    {"graph-type", CheckGraphType},
     {"graph-small", CheckGraphSmall},
     {"graph-empty", CheckGraphEmpty},
     {"graph-foreign-device", CheckGraphForeignDevice},

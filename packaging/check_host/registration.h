@@ -156,6 +156,27 @@ inline void CheckTypeName(Plugin& plugin) {
   }
 }
 
+// TensorFlow runs passes on graphs with nodes of exactly this device type.
+inline void CheckGraphType(Plugin& plugin) {
+  GraphHost* const graph = plugin.graph();
+  if (graph == nullptr) return;
+  Report& report = plugin.report();
+  const std::string passes = graph->device_type();
+  if (plugin.init_plugin() == nullptr) {
+    return report.Note("passes for the device type " + passes +
+                       ", which this library does not add");
+  }
+  Host* const host = plugin.host();
+  if (host == nullptr) return;
+  if (passes == "CPU" || passes == "GPU") {
+    return report.Note("passes for TensorFlow's own device type " + passes);
+  }
+  report.Expect(passes == host->device_type(),
+                "the passes are registered for the device type '" + passes +
+                    "', and the device has the type '" + host->device_type() +
+                    "': the passes never run");
+}
+
 // Runs short random programs on the first device, if there is one.
 inline absl::Status Exercise(Host& host, testing::Release release,
                              uint64_t seed) {

@@ -124,6 +124,10 @@ _ALL = (
           (*_STREAM, "kernels", "kernel-results")),
     Check("graph-registration", "The graph pass registers.",
           "Set device_type and optimize_func.", ("load",)),
+    Check("graph-type", "The passes are for the type of the plug-in's device.",
+          "Set TP_OptimizerRegistrationParams::device_type to SP_Platform::type; with "
+          "tfplug, give TFPLUG_REGISTER_GRAPH_PASSES the text of Platform::kType.",
+          (*_PASS, *_BASIC)),
     Check("graph-small", "A small graph stays valid; what TensorFlow preserves is kept.",
           "Edit only nodes that the pass has proved it may edit; keep versions and the "
           "function library.", _PASS),
@@ -158,7 +162,7 @@ _ALL = (
           "See tfplug doctor.", ("file",)),
     Check("op-sweep", "Kernels compute what TensorFlow's kernels for the CPU do.",
           "See docs/guide/op_sweep.md; the lines name the op, types, seed and case.",
-          (*_STREAM, "kernels", "kernel-results", "tensorflow")),
+          (*_STREAM, "kernels", "kernel-results")),
 )
 CHECKS = {check.name: check for check in _ALL}
 

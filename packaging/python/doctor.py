@@ -39,8 +39,13 @@ def add_parser(commands):
     parser = commands.add_parser(
         "doctor", help="report on TensorFlow and its plug-ins in this environment",
         description="Reports which TensorFlow is installed, which plug-ins it loads, "
-        "which of them work, and what to do about those that do not.",
-        epilog="Exit status: 0 without errors, 1 with errors.")
+        "which of them work, and what to do about those that do not. A library that is "
+        "named is tried alone, without the installed plug-ins.",
+        epilog="Exit status: 0 if TensorFlow loads every plug-in, and Keras trains on each "
+        "device that has kernels; 1 with an error.")
+    parser.add_argument("libraries", nargs="*", metavar="FILE.so",
+                        help="try this library, which need not be installed; default: "
+                        "what TensorFlow finds here")
     parser.add_argument("--json", action="store_true",
                         help="print the findings as JSON")
     parser.set_defaults(run=run)
@@ -169,16 +174,31 @@ def _try(*libraries):
     return result
 
 
-def check_library(library):
-    """Tries one plug-in. Returns Findings and its device types."""
+def check_named(path):
+    """Yields what is wrong with the name of a library that need not be installed."""
+    if os.path.isdir(path):
+        inside = _shared_objects(path)
+        yield Finding("error", f"{path} is a folder.", "Name a library" + (
+            f", such as {inside[0]}." if inside else "; there is none in it."))
+    elif not os.path.lexists(path):
+        yield Finding("error", f"There is no file {path}.", "Name the library that the "
+                      "build wrote, such as build/libmy_device.so.")
+    elif os.path.exists(path) and not os.access(path, os.R_OK):
+        yield Finding("error", f"{path} cannot be read.", f"chmod u+r {path}")
+
+
+def check_library(library, is_installed=False):
+    """Tries one plug-in. Returns Findings and its device types. TensorFlow loads those that
+    are installed when it is imported."""
+    fails = "`import tensorflow` fails" if is_installed else "TensorFlow cannot load it"
     if os.path.islink(library) and not os.path.exists(library):
         return [Finding("error", f"{library} is a link to {os.readlink(library)}, which "
-                        "does not exist: `import tensorflow` fails.",
+                        f"does not exist: {fails}.",
                         "Remove the link, or install the package again.")], []
     problem, remedy = file_problem(library)
     if problem:
-        return [Finding("error", f"{library} {problem}: `import tensorflow` fails.",
-                        remedy)], []
+        return [Finding("error", f"{library} {problem}: {fails}.", remedy if is_installed
+                        else "Build it for this machine, or name another file.")], []
     result = _try(library)
     step = result.get("step", "import of TensorFlow")
     failure = result.get("failure", "")
@@ -206,15 +226,36 @@ def check_library(library):
                         "driver's own tools.")], []
     findings = [Finding("ok", text + "devices: " + ", ".join(
         f"{name} x {count}" for name, count in result["devices"].items()))]
-    for name, problem in result.get("problems", {}).items():
+    passes = result.get("passes", "")
+    are_lost = passes not in ("", "CPU", "GPU", *types)
+    if are_lost:
         findings.append(Finding(
-            "warning", f"{library}: on {name}, {problem}",
-            remedy_for(problem) or "tfplug coverage lists the "
-            "kernels that a model needs; tf.config.set_soft_device_placement(True) "
-            "lets the CPU compute ops without a kernel."))
-    for name, kind in result.get("trained", {}).items():
-        findings.append(Finding("ok", f"{library}: Keras trains on {name} ({kind})"))
+            "error", f"{library}: the graph passes are registered for the device type "
+            f"{passes}, and the device has the type {' and '.join(types)}: the passes never "
+            "run.", "Give TFPLUG_REGISTER_GRAPH_PASSES the text of Platform::kType; without "
+            "tfplug, TP_OptimizerRegistrationParams::device_type that of "
+            "SP_Platform::type."))
+    findings += _about_training(library, result, are_lost)
     return findings, types
+
+
+def _about_training(library, result, passes_are_lost):
+    for name, problem in result.get("problems", {}).items():
+        remedy = remedy_for(problem) or (
+            "tfplug coverage lists the kernels that a model needs.")
+        if passes_are_lost and "No JIT device" in problem:
+            remedy = "Correct the type of the passes: the default ones turn XLA off."
+        # A device without kernels is one on whose kernels somebody works.
+        yield Finding("error" if result.get("kernels") else "warning",
+                      f"{library}: on {name}, {problem}", remedy)
+    for name, kind in result.get("trained", {}).items():
+        on_cpu = ", ".join(result.get("on_cpu", {}).get(name, []))
+        if on_cpu:
+            yield Finding("warning", f"{library}: Keras trains, but the CPU computes ops "
+                          f"for which {name} has no kernel, such as {on_cpu} ({kind})",
+                          "tfplug coverage lists the kernels that a model needs.")
+        else:
+            yield Finding("ok", f"{library}: Keras trains on {name} ({kind})")
 
 
 def check_together(working):
@@ -246,15 +287,19 @@ def check_together(working):
 
 # ---- The report ----------------------------------------------------------------
 
-def examine():
+def examine(named=()):
     findings = list(check_tensorflow())
     if any(each.level == "error" for each in findings):
         return findings
-    libraries, about_places = find_libraries()
+    if named:
+        about_places = [each for path in named for each in check_named(path)]
+        libraries = [os.path.abspath(path) for path in named if not any(check_named(path))]
+    else:
+        libraries, about_places = find_libraries()
     findings += about_places
     working = {}
     for library in libraries:
-        about, types = check_library(library)
+        about, types = check_library(library, is_installed=not named)
         findings += about
         if not any(each.level == "error" for each in about):
             working[library] = types
@@ -262,7 +307,7 @@ def examine():
 
 
 def run(options):
-    findings = examine()
+    findings = examine(options.libraries)
     if options.json:
         print(json.dumps([dataclasses.asdict(each) for each in findings], indent=2))
     else:

@@ -78,8 +78,8 @@ def file_problem(path):
     with open(path, "rb") as file:
         header = file.read(64)
         if header[:4] != b"\x7fELF":
-            return ("is not a shared library, but TensorFlow loads every file named .so "
-                    "here", "Remove it, or install its package again.")
+            return ("is not a shared library for Linux", "Remove it, or install its package "
+                    "again: TensorFlow loads every file named .so here.")
         if len(header) < 64:
             return f"is truncated: it has {size} bytes", _DAMAGED
         if header[4:6] != b"\2\1":

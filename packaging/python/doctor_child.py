@@ -9,10 +9,15 @@ import ctypes
 import json
 import os
 import re
+import select
+import signal
 import sys
 
 ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphPlugin",
                 "TF_InitProfiler")
+# Ops that every step of the training has, in every release.
+_TRAINING = ("MatMul", "Mul", "Relu", "ReluGrad", "Sub")
+_SECONDS_OF_PASSES = 20  # for a call of TF_InitGraph
 
 
 def say(**what):
@@ -34,6 +39,12 @@ def train(tf, device):
     return ""
 
 
+def ops_on_cpu(kernels, name):
+    """Returns the ops of the training without a kernel for this device type."""
+    return [op for op in _TRAINING if name not in {
+        each.device_type for each in kernels.get_registered_kernels_for_op(op).kernel}]
+
+
 def reason(message):
     """Returns the line of TensorFlow's message that says what is wrong: the last one
     that is neither a place nor a list of devices."""
@@ -41,9 +52,46 @@ def reason(message):
     lines = [re.sub(r"\s*\[Op:\S*\]$", "", line).strip()
              for line in message.splitlines()]
     lines = [line for line in lines if len(line) > 25 and not line.startswith(
-        ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution"))
+        ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution", "device=",
+         "(OpKernel was", ".  Registered:"))
              and not line.endswith(("derived errors ignored.", "successful operations."))]
     return lines[-1] if lines else message.strip()[:200]
+
+
+class _Passes(ctypes.Structure):
+    """TP_OptimizerRegistrationParams, the same from 2.5 on."""
+    _fields_ = [("struct_size", ctypes.c_size_t), ("ext", ctypes.c_void_p),
+                ("version", ctypes.c_int32 * 3), ("device_type", ctypes.c_char_p),
+                ("configs", ctypes.c_void_p), ("optimizer", ctypes.c_void_p)]
+
+
+def type_of_passes(plugin, framework):
+    """Returns the device type for which a library registers its graph passes, or "" if
+    that is unknown. TensorFlow keeps it to itself, and calls TF_InitGraph once: another
+    process calls it here."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        # The sizes of TP_OptimizerConfigs and TP_Optimizer, the same from 2.10 on.
+        structs = [ctypes.create_string_buffer(size.to_bytes(8, sys.byteorder), size)
+                   for size in (92, 40)]
+        params = _Passes(ctypes.sizeof(_Passes), None, (0, 0, 1), None,
+                         *map(ctypes.addressof, structs))
+        framework.TF_NewStatus.restype = ctypes.c_void_p
+        plugin.TF_InitGraph(ctypes.byref(params),
+                            ctypes.c_void_p(framework.TF_NewStatus()))
+        os.write(writer, params.device_type or b"")
+        os._exit(0)
+    os.close(writer)
+    has_answer = select.select([reader], [], [], _SECONDS_OF_PASSES)[0]
+    name = os.read(reader, 200).decode(errors="replace") if has_answer else ""
+    os.close(reader)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return name
 
 
 def report_signals():
@@ -73,6 +121,10 @@ def main(libraries):
         handle = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
         entry_points |= {name for name in ENTRY_POINTS if hasattr(handle, name)}
     say(entry_points=sorted(entry_points))
+    if len(libraries) == 1 and {"SE_InitPlugin", "TF_InitGraph"} <= entry_points:
+        framework = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(),
+                                             "libtensorflow_framework.so.2"))
+        say(passes=type_of_passes(handle, framework))
 
     count = len(kernels.get_all_registered_kernels().kernel)
     say(step="registration with TensorFlow")
@@ -89,7 +141,7 @@ def main(libraries):
     say(devices=devices, types=sorted(devices))
 
     say(step="training with Keras")
-    problems, trained = {}, {}
+    problems, trained, on_cpu = {}, {}, {}
     for name in devices:
         problem = train(tf, f"/device:{name}:0")
         if problem:
@@ -97,7 +149,8 @@ def main(libraries):
         else:
             import keras  # pylint: disable=import-outside-toplevel
             trained[name] = f"Keras {keras.__version__}, plain compile()"
-    say(problems=problems, trained=trained)
+            on_cpu[name] = ops_on_cpu(kernels, name)
+    say(problems=problems, trained=trained, on_cpu=on_cpu)
 
 
 if __name__ == "__main__":

@@ -263,7 +263,7 @@ EXPORT void TF_InitProfiler(TF_ProfilerRegistrationParams* params,
 EXPORT void TF_InitGraph(TP_OptimizerRegistrationParams* params,
                          TF_Status* status) {
   params->struct_size = TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE;
-  params->device_type = DeviceType();
+  params->device_type = Has("passes_of_other_type") ? "HNAD" : DeviceType();
   params->optimizer->struct_size = TP_OPTIMIZER_STRUCT_SIZE;
   params->optimizer->optimize_func = Optimize;
   // No kernel of a plug-in can do what this makes of AddN.

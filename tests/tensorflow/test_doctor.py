@@ -69,6 +69,21 @@ def compile_library(path, source, *options):
                     "-x", "none", *options], input=source, text=True, check=True)
 
 
+def doctor(*libraries, directory=None):
+    """Runs tfplug doctor on libraries that are not installed."""
+    return subprocess.run(
+        [sys.executable, "-c", """
+import argparse, sys
+sys.path.insert(0, sys.argv[1])
+import doctor
+parser = argparse.ArgumentParser()
+doctor.add_parser(parser.add_subparsers())
+options = parser.parse_args(["doctor", *sys.argv[2:]])
+sys.exit(options.run(options))
+""", str(SOURCE), *map(str, libraries)], text=True, check=False, cwd=directory,
+        stdout=subprocess.PIPE)
+
+
 def about(findings, name):
     return [each for each in findings if name in each["text"]]
 
@@ -113,9 +128,8 @@ def test_each_plugin_is_reported(tmp_path):
         assert remedy in found["remedy"], found
     works, lacks = about(findings, f"/{plugin.name}")
     assert works["level"] == "ok" and "devices: SMALL x 1" in works["text"]
-    assert lacks["level"] == "warning" and "on SMALL, Keras cannot" in lacks["text"]
-    assert ("coverage" in lacks["remedy"] or
-            "TFPLUG_REGISTER_GRAPH_PASSES" in lacks["remedy"]), lacks
+    assert lacks["level"] == "error" and "on SMALL, Keras cannot" in lacks["text"]
+    assert "TFPLUG_REGISTER_GRAPH_PASSES" in lacks["remedy"], lacks
     for name in ("__init__.py", "notes.txt", "libthing", "__pycache__"):
         assert not about(findings, name)
 
@@ -239,6 +253,60 @@ def test_the_reason_and_remedy_of_a_failed_training(monkeypatch, message, reason
     found = doctor_child.reason(message)
     assert reason in found
     assert remedy in doctor.remedy_for(found)
+
+
+def test_passes_for_another_type_than_the_devices(tmp_path):
+    """A misspelt type is the cause, whatever Keras says."""
+    plugin = harness.small_plugin_path("small_kernels")
+    for passes, is_wrong in (("SMLL", True), ("SMALL", False), ("CPU", False)):
+        library = tmp_path / f"lib{passes}.so"
+        compile_library(library, FOREIGN.read_text().replace('"CPU"', f'"{passes}"') + f"""
+static void* find(const char* name) {{ return dlsym(dlopen("{plugin}", RTLD_NOW), name); }}
+void SE_InitPlugin(void* params, void* status) {{
+  ((void (*)(void*, void*))find("SE_InitPlugin"))(params, status);
+}}
+void TF_InitKernel(void) {{ ((void (*)(void))find("TF_InitKernel"))(); }}
+""")
+        found = about(examine(library), library.name)
+        wrong = [each for each in found if "the passes never run" in each["text"]]
+        assert len(wrong) == is_wrong, found
+        if is_wrong:
+            assert wrong[0]["level"] == "error" and "type SMLL, and" in wrong[0]["text"]
+            assert "text of Platform::kType" in wrong[0]["remedy"]
+        training = found[-1]
+        assert training["level"] == "error" and "No JIT device" in training["text"]
+        assert ("Correct the type" in training["remedy"]) == is_wrong, training
+
+
+def test_training_with_the_kernels_of_the_cpu(monkeypatch):
+    """Soft placement hides that a device has few kernels."""
+    library = harness.small_plugin_path("few_a")
+    for kernels, level, text in (
+            ("Mul Sub", "warning", "the CPU computes ops for which FEW_A has no kernel, such "
+             "as MatMul, Relu, ReluGrad"),
+            ("", "warning", "MatMul, Mul, Relu, ReluGrad, Sub")):
+        monkeypatch.setenv("FEW_A_KERNELS", kernels)
+        found = about(examine(library), library.name)[-1]
+        assert found["level"] == level and text in found["text"], found
+
+
+def test_libraries_that_are_not_installed(tmp_path):
+    plugin = harness.plugin_path()
+    shutil.copy(plugin, tmp_path / "libmine.so")
+    done = doctor("libmine.so", directory=tmp_path)  # not a name for the loader to look up
+    assert done.returncode == 0, done.stdout
+    assert "libmine.so: Keras trains on SIM (Keras " in done.stdout
+    (tmp_path / "libtext.so").write_text("This is no library. " * 9)
+    for path, text, remedy in (
+            (tmp_path, "is a folder", "such as"), ("/nowhere/lib.so", "There is no file",
+             "Name the library"), ("/etc", "is a folder", "there is none in it"),
+            (tmp_path / "libtext.so", "is not a shared library for Linux: TensorFlow cannot "
+             "load it", "Build it for this machine")):
+        done = doctor(path)
+        assert done.returncode == 1
+        tensorflow, error, advice = done.stdout.splitlines()
+        assert "ok" in tensorflow and error.startswith("  error") and text in error, error
+        assert remedy in advice
 
 
 def test_a_missing_plugin_has_a_remedy(tmp_path):

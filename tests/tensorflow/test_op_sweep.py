@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import harness
 
@@ -106,6 +107,41 @@ def test_a_case_that_cannot_be_drawn_is_reported():
     result = harness.run(report_of_an_undrawable_case)
     assert result.ok, result
     assert result.value == {"Abs case 3": "no such arguments"}
+
+
+def test_the_time_is_kept():
+    _, report = _sweep("wrong_kernels", "--seconds", "2")
+    assert report["seconds_of_cases"] < 4, report["seconds_of_cases"]
+    assert report["cases"] > 0 and report["left_out"] > 0
+
+
+def hang(pipe, _):
+    """Answers tasks at once; the case 3 does not end."""
+    while True:
+        _, numbers, _ = pipe.recv()
+        for number in numbers:
+            pipe.send(("at", ("device", number, "")))
+            time.sleep(100 if number == 3 else .05)
+        pipe.send(("answer", numbers))
+
+
+def test_a_case_that_hangs_is_cut_off(monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "tools/lib")
+    from op_sweep import workers
+    answers, cut = [], []
+    clock = workers.Clock(1)
+
+    def on_answer(task, answer):
+        clock.start()
+        answers.append(answer)
+        return [task]  # as of a mismatch of which smaller ones are looked for
+    workers.run_all(iter([("a", [1, 2], ""), ("b", [1, 3, 4], "")]), hang, None, 2,
+                    on_answer, clock, lambda *each: cut.append(each))
+    assert clock.seconds() < 3
+    assert len(answers) > 3 and set(map(tuple, answers)) == {(1, 2)}
+    ((task, number, seconds),) = cut
+    assert task[0] == "b" and number == 3 and .5 < seconds < 3
+    assert clock.left_out == 4  # of the one that hangs, and of the next one
 
 
 def test_arguments():

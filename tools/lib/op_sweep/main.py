@@ -51,7 +51,8 @@ def parse(arguments):
                         help="only these types, as in a report")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--seconds", type=float, default=60, metavar="N",
-                        help="begin no case after this time (default 60)")
+                        help="begin no case after this time (default 60), which does not "
+                        "include the start, and end all after a fifth more")
     parser.add_argument("--cases", type=int, default=None, metavar="N",
                         help="run at most N cases of each op and type")
     parser.add_argument("--case", metavar="N", help="run only this case, as in a report")
@@ -133,31 +134,23 @@ def serve(pipe, options):
         pipe.send(("answer", verdicts))
 
 
-class _Clock:
-    """Limits the time in which cases run, from the first answer of a process on: TensorFlow
-    and the plug-in have then been loaded."""
-
-    def __init__(self, seconds):
-        self._seconds, self._begin = seconds, None
-
-    def start(self):
-        self._begin = self._begin or time.monotonic()
-
-    def is_over(self):
-        return self._begin is not None and (
-            time.monotonic() > self._begin + self._seconds)
-
-
 def _tasks(options, units, clock):
-    """Generates (unit's index, case numbers), all units before the next numbers."""
+    """Generates (unit's index, case numbers), all units before the next numbers. The clock
+    counts those of this round, or up to --cases, for which there is no time."""
     if options.case:
         yield from ((at, [options.case], "") for at in range(len(units)))
         return
     for start in itertools.count(0, _CASES_PER_TASK):
+        end = start + _CASES_PER_TASK
         for at in range(len(units)):
-            numbers = [n for n in range(start, start + _CASES_PER_TASK)
+            numbers = [n for n in range(start, end)
                        if options.cases is None or n < options.cases]
-            if not numbers or clock.is_over():
+            if not numbers:
+                return
+            if clock.is_over():
+                clock.left_out += len(numbers) * (len(units) - at)
+                if options.cases is not None:
+                    clock.left_out += max(0, options.cases - end) * len(units)
                 return
             yield at, numbers, ""
 
@@ -185,15 +178,17 @@ def main(arguments=None):
               file=sys.stderr)
         return FAILURE
     found = report.Report(options, device, units, unknown)
-    clock = _Clock(options.seconds)
+    clock = workers.Clock(options.seconds)
 
     def on_answer(task, answer):
         clock.start()
         return found.add(task, answer)
     workers.run_all(_tasks(options, units, clock), serve, options,
-                    min(options.jobs, len(units)), on_answer)
+                    min(options.jobs, len(units)), on_answer, clock, found.add_cut)
     document = found.document(tensorflow=tf.__version__,
-                              seconds=round(time.monotonic() - begin, 1))
+                              seconds=round(time.monotonic() - begin, 1),
+                              seconds_of_cases=round(clock.seconds(), 1),
+                              left_out=clock.left_out)
     if options.json:
         text = json.dumps(document, indent=1) + "\n"
         if str(options.json) == "-":

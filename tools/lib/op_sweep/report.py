@@ -26,6 +26,12 @@ class Report:
         self._mismatches = {}  # (unit, kind) -> Verdict
         self._groups = set()  # (op, kind) of mismatches
         self._cpu_crashes = []
+        self._cut_off = []
+
+    def add_cut(self, task, number, seconds):
+        """Records a case that still ran at the end of the time."""
+        unit = self._units[task[0]]
+        self._cut_off.append(f"{unit.op} {unit.type_text} case {number}, after {seconds:.0f} s")
 
     def add(self, task, answer):
         """Records an answer; returns tasks that look for a shorter mismatch."""
@@ -125,7 +131,8 @@ class Report:
                              self._unreferenced[at] == self._cases[at]],
             "not_reached": [names[at] for at in some if not self._cases[at]
                             and not any(unit == at for unit, _ in self._mismatches)],
-            "unknown_ops": self._unknown, "cpu_crashes": self._cpu_crashes}
+            "unknown_ops": self._unknown, "cpu_crashes": self._cpu_crashes,
+            "cut_off": self._cut_off}
 
 
 def _size(number):
@@ -163,6 +170,10 @@ def text(document):
                      "of types, which --json lists; increase --seconds")
     lines += _list("Ops that TensorFlow lacks or has removed", document["unknown_ops"])
     lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
+    lines += _list("Cases cut off at the end of the time", document["cut_off"])
+    if document["left_out"]:
+        lines.append(f"Left out at the end of the time: {document['left_out']} draws; "
+                     "increase --seconds")
     lines.append(
         f"{document['cases']} cases of {document['ops']} ops in {document['units']} "
         f"combinations of types in {document['seconds']} s: "

@@ -10,6 +10,7 @@ import tempfile
 import time
 
 HANG_SECONDS = 60
+_LATE = 1.2  # times the limit: then cases are cut off
 _CONTEXT = multiprocessing.get_context("fork")
 
 
@@ -56,6 +57,11 @@ class Worker:
         self.process.kill()
         return self._ended(f"no progress in {HANG_SECONDS} s")
 
+    def cut_off(self):
+        """Ends the process. Returns the number of the case that it ran, and since when."""
+        self.process.kill()
+        return self._at[1], time.monotonic() - self._since
+
     def _ended(self, how=None):
         self.process.join()
         code = self.process.exitcode
@@ -66,9 +72,10 @@ class Worker:
         return Crash(how, phase, number, case, log)
 
     def close(self):
-        self.pipe.close()
-        self.process.join(5)
+        # It is idle. Closing the pipe would not end it: later processes have a copy.
         self.process.kill()
+        self.process.join()
+        self.pipe.close()
 
 
 def _main(pipe, log, serve, options):
@@ -79,12 +86,44 @@ def _main(pipe, log, serve, options):
     os._exit(0)  # TensorFlow's threads need not be joined
 
 
-def run_all(tasks, serve, options, jobs, on_answer):
+class Clock:
+    """Limits the time in which cases run, from the first answer of a process on: TensorFlow
+    and the plug-in have then been loaded."""
+
+    def __init__(self, seconds):
+        self._seconds, self._begin = seconds, None
+        self.left_out = 0  # cases that were to run, but for the time
+
+    def start(self):
+        self._begin = self._begin or time.monotonic()
+
+    def seconds(self):
+        """Returns how long cases have run."""
+        return 0 if self._begin is None else time.monotonic() - self._begin
+
+    def is_over(self):
+        """Returns whether no case may begin."""
+        return self.seconds() > self._seconds
+
+    def is_late(self):
+        """Returns whether the cases that run are to be cut off."""
+        return self.seconds() > _LATE * self._seconds
+
+
+def run_all(tasks, serve, options, jobs, on_answer, clock=None, on_cut=None):
     """Runs tasks (an iterator) in several processes. on_answer(task, answer) gets each
-    answer or Crash, and may return further tasks."""
+    answer or Crash, and may return further tasks, which `clock` may leave out. on_cut(task,
+    number, seconds) gets the cases that it cuts off."""
     waiting, workers = [], []
+    clock = clock or Clock(float("inf"))
+
+    def leave_out(further):
+        clock.left_out += sum(len(numbers) for _, numbers, _ in further)
+        further.clear()
 
     def feed(worker):
+        if clock.is_over():
+            leave_out(waiting)
         task = waiting.pop(0) if waiting else next(tasks, None)
         worker.task = None
         if task is not None:
@@ -96,7 +135,7 @@ def run_all(tasks, serve, options, jobs, on_answer):
     while any(worker.task is not None for worker in workers):
         busy = [worker for worker in workers if worker.task is not None]
         ready = set(multiprocessing.connection.wait(
-            [worker.pipe for worker in busy], timeout=1))
+            [worker.pipe for worker in busy], timeout=0.2 if clock.is_over() else 1))
         for i, worker in enumerate(workers):
             if worker.task is None:
                 continue
@@ -105,11 +144,24 @@ def run_all(tasks, serve, options, jobs, on_answer):
                 answer = worker.receive()
             elif worker.overdue():
                 answer = worker.kill()
+            elif clock.is_late():
+                number, seconds = worker.cut_off()
+                numbers = worker.task[1]
+                clock.left_out += len(numbers) - (
+                    numbers.index(number) if number in numbers else 0)
+                on_cut(worker.task, number, seconds)
+                worker.task = None
             if answer is None:
                 continue
             waiting += on_answer(worker.task, answer) or []
-            if isinstance(answer, Crash):
+            if isinstance(answer, Crash) and not clock.is_over():
                 worker = workers[i] = Worker(serve, options)
+            elif isinstance(answer, Crash):
+                worker.task = None
+                continue
             feed(worker)
+    if clock.is_over():
+        leave_out(waiting)
+        next(tasks, None)  # It counts what it leaves out.
     for worker in workers:
         worker.close()
