@@ -33,14 +33,18 @@ class KeptBuildTest(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
-        root = pathlib.Path(self.scratch.name)
-        self.prefix = root / "tfplug/abseil-1"
-        stage = root / "stage"
-        library = pathlib.Path(f"{stage}{self.prefix}/lib/libabsl.a")
-        library.parent.mkdir(parents=True)
-        library.write_text("code")
-        self.kept_build("keep", stage, self.prefix, "recipe")
+        self.root = pathlib.Path(self.scratch.name)
+        self.prefix = self.root / "tfplug/abseil-1"
         self.library = self.prefix / "lib/libabsl.a"
+        self.keep("code")
+
+    def keep(self, code, recipe="recipe"):
+        """Builds and keeps a library."""
+        stage = pathlib.Path(tempfile.mkdtemp(dir=self.root))
+        library = pathlib.Path(f"{stage}{self.library}")
+        library.parent.mkdir(parents=True)
+        library.write_text(code)
+        self.kept_build("keep", stage, self.prefix, recipe)
 
     def kept_build(self, *arguments):
         return subprocess.run(
@@ -55,6 +59,36 @@ class KeptBuildTest(unittest.TestCase):
 
     def test_an_intact_build_is_used(self):
         self.assertEqual(self.found(), str(self.prefix))
+
+    def test_an_intact_build_stays_where_a_compiler_reads_it(self):
+        self.keep("code of another process")
+        self.assertEqual(self.library.read_text(), "code")
+        self.library.write_text("evil")
+        self.keep("new")
+        self.assertEqual((self.library.read_text(), self.found()), ("new", str(self.prefix)))
+        self.keep("other", "another recipe")
+        self.assertEqual(self.library.read_text(), "other")
+        self.assertEqual([each.name for each in self.prefix.parent.iterdir()], ["abseil-1"])
+
+    def test_two_processes_build_once(self):
+        source = self.root / "source"
+        (source / "absl/base").mkdir(parents=True)
+        (source / "absl/base/options.h").write_text("")
+        (source / "absl/base/one.cc").write_text("int one;")
+        compiler = self.root / "c++"
+        compiler.write_text("#!/bin/sh\ncase $* in *-c*) echo >> $0.calls; sleep 1;; esac\n"
+                            'exec c++ "$@"\n')
+        compiler.chmod(0o755)
+        running = [subprocess.Popen(
+            [sys.executable, ROOT / "packaging/python/abseil.py", "--source", source],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, "XDG_CACHE_HOME": str(self.root / "cache"),
+                 "CXX": str(compiler)}) for _ in range(2)]
+        first, second = (each.communicate()[0] for each in running)
+        self.assertEqual(first, second)
+        self.assertTrue(pathlib.Path(first.strip(), "lib/libabsl.a").is_file())
+        calls = pathlib.Path(f"{compiler}.calls").read_text().count("\n")
+        self.assertEqual(calls, 1)
 
     def test_another_recipe_is_not_used(self):
         run = self.find("other")

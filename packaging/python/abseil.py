@@ -7,6 +7,7 @@ same release is built on every Linux: the source of gRPC contains that of Abseil
 
 import argparse
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -227,11 +228,15 @@ def find():
 
 def build(source=None):
     """Builds Abseil, unless it is in the cache, and returns its prefix."""
-    found = find()
-    if found:
-        return found
+    with kept_build.locked(kept_build.cache(), _name()):
+        return find() or _build(source)
+
+
+def _build(source):
     compiler = _compiler()
-    prefix = kept_build.cache() / f"{_name()}-{_VERSION}"
+    # Each recipe has its own place: another tfplug's projects go on with theirs.
+    key = hashlib.sha256(_RECIPE.encode()).hexdigest()[:8]
+    prefix = kept_build.cache() / f"{_name()}-{_VERSION}-{key}"
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         source = source or _fetch(directory)

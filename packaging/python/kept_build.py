@@ -5,12 +5,15 @@
   kept_build.py keep STAGE PREFIX RECIPE    moves STAGE/PREFIX to PREFIX
 """
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
 import shutil
 import stat
 import sys
+import tempfile
 
 _MANIFEST, _RECIPE = "manifest", "recipe"
 
@@ -56,9 +59,20 @@ def find(directory, name, recipe):
     return found
 
 
+@contextlib.contextmanager
+def locked(directory, name):
+    """Lets one process at a time build `name`: the others wait, and find it built."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / f"{name}.lock", "w", encoding="utf-8") as file:
+        with contextlib.suppress(OSError):  # A file system without locks.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def keep(stage, prefix, recipe):
-    """Moves a finished build, `stage`/`prefix`, to `prefix`."""
-    built = pathlib.Path(f"{stage}{prefix}")
+    """Moves a finished build, `stage`/`prefix`, to `prefix`. One that is there, intact and
+    of this recipe, stays: a project may be compiling with it."""
+    built, prefix = pathlib.Path(f"{stage}{prefix}"), pathlib.Path(prefix)
     (built / _RECIPE).write_text(f"{recipe}\n")
     for path in (built, *built.rglob("*")):
         if not path.is_symlink():
@@ -66,9 +80,16 @@ def keep(stage, prefix, recipe):
     manifest = built / _MANIFEST
     manifest.write_text(_manifest(built))
     manifest.chmod(0o644)
-    shutil.rmtree(prefix, ignore_errors=True)
-    pathlib.Path(prefix).parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(built, prefix)
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    # The copy to another file system takes time, a change of a name does not.
+    with tempfile.TemporaryDirectory(prefix=".", dir=prefix.parent) as beside:
+        new = shutil.move(built, pathlib.Path(beside, "new"))
+        is_there = (prefix / _RECIPE).is_file() and (
+            (prefix / _RECIPE).read_text().strip() == recipe and _is_intact(prefix))
+        if not is_there:
+            if prefix.exists():
+                prefix.rename(pathlib.Path(beside, "old"))
+            new.rename(prefix)
 
 
 if __name__ == "__main__":
