@@ -19,13 +19,12 @@ def tfplug_plugin(
         separate_copts = ["-O1"],
         features = [],
         **kwargs):
-    """Links libNAME.so, which TensorFlow loads.
+    """Links libNAME.so, which TensorFlow loads. NAME is another name of the target.
 
     Args:
       name: the name of the library, without lib and .so.
       srcs: its sources and private headers.
-      deps: libraries beside tfplug's. One with kernels of its own needs alwayslink,
-        or the linker leaves them out.
+      deps: libraries beside tfplug's. One with kernels of its own is a tfplug_library.
       copts: further options of the compiler.
       separate: whether op kernels and default passes are compiled once, as the target
         NAME_tfplug.
@@ -47,6 +46,11 @@ def tfplug_plugin(
             alwayslink = True,
             linkstatic = True,
         )
+    native.alias(
+        name = name,
+        actual = "lib" + name + ".so",
+        visibility = kwargs.get("visibility"),
+    )
     native.cc_binary(
         name = "lib" + name + ".so",
         srcs = srcs,
@@ -66,5 +70,36 @@ def tfplug_plugin(
         linkshared = True,
         linkstatic = True,
         deps = deps + library + tfplug,
+        **kwargs
+    )
+
+def tfplug_library(
+        name,
+        srcs,
+        hdrs = [],
+        deps = [],
+        copts = [],
+        separate = False,
+        **kwargs):
+    """Compiles a library with kernels, passes or other registrations of a plug-in.
+
+    Args:
+      name: its name, for `deps` of a tfplug_plugin.
+      srcs: its sources and private headers.
+      hdrs: its headers.
+      deps: libraries beside tfplug's.
+      copts: further options of the compiler.
+      separate: as that of the plug-in.
+      **kwargs: passed on to cc_library.
+    """
+    native.cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        copts = _COPTS + (["-DTFPLUG_SEPARATE"] if separate else []) + copts,
+        deps = deps + [Label("//:tfplug")],
+        # Nothing names what registers itself: the linker would leave it out.
+        alwayslink = True,
+        linkstatic = True,
         **kwargs
     )

@@ -205,6 +205,36 @@ def check_recipes(work):
     assert f'version = "{version}"' in (ROOT / "MODULE.bazel").read_text()
 
 
+def check_bazel(tfplug, work):
+    """Builds the project that docs/guide/building.md has for Bazel, from the Python package
+    and the prebuilt Abseil, without a network."""
+    project, rules = work / "with_bazel", work / "bazel_rules"
+    for directory in (project, rules):
+        shutil.rmtree(directory, ignore_errors=True)
+    page = (ROOT / "docs/guide/building.md").read_text(encoding="utf-8")
+    build = re.findall(r"^```starlark\n(load.*?)^```", page, re.MULTILINE | re.DOTALL)
+    options = re.findall(r"^    bazel (build .*)$", page, re.MULTILINE)
+    project.mkdir()
+    (project / "BUILD.bazel").write_text(build[0])
+    (project / "WORKSPACE").write_text("")
+    for name, text in zip(("device.cc", "kernels.cc"), re.findall(
+            r"^```cpp\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)):
+        (project / name).write_text(text)
+    # Debian's rules of C++ are for a newer Bazel than Debian's.
+    shutil.copytree("/usr/share/bazel/rules", rules)
+    for rule in (rules / "cc/cc/private/rules_impl").glob("*.bzl"):
+        rule.write_text(rule.read_text().replace(', "use_cpp_toolchain"', "").replace(
+            "use_cpp_toolchain()", '["@bazel_tools//tools/cpp:toolchain_type"]'))
+    command = options[0].replace("$(tfplug --bazeldir)", tfplug("--bazeldir")).replace(
+        "$(tfplug abseil)", abseil())
+    run("env", "-C", project, "bazel", "--batch", f"--output_user_root={work}/bazel",
+        *command.split(), "--override_repository=platforms=/usr/share/bazel/platforms",
+        *(f"--override_repository=rules_{each.name}={each}" for each in rules.iterdir()))
+    plugin = project / "bazel-bin/libmy_device.so"
+    run(sys.executable, ROOT / "tests/symbols_test.py", plugin, "--expect", "SE_InitPlugin",
+        "--expect", "TF_InitKernel")  # fmt: skip
+
+
 def check_copied_examples(tfplug, work):
     """Builds copies of the examples: a whole plug-in, and devices of which the tests
     run where there is a driver."""
@@ -300,6 +330,8 @@ class ConsumerTest(unittest.TestCase):
         self.assertTrue(header.is_file())
         check_new_projects(tfplug, site)
         check_copied_examples(tfplug, site)
+        if shutil.which("bazel") and pathlib.Path("/usr/share/bazel/rules/cc").is_dir():
+            check_bazel(tfplug, site)
         for command in ("coverage", "op-sweep", "profile"):
             usage = tfplug(command, "--help").split("\n", 1)[0]
             self.assertIn(f"usage: tfplug {command} ", usage)

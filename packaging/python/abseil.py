@@ -40,14 +40,17 @@ _NOT_COMPILED = re.compile(
 # compiled with the other half: a file of their own defines the same names.
 _APART = frozenset(("numbers.cc", "poison.cc", "time.cc", "time_zone_posix.cc",
                     "utf8_for_code_point.cc"))
-# The names by which pkg-config and CMake know Abseil's parts: all are one archive.
-_MODULES = ("any_invocable", "base", "cord", "flat_hash_map", "flat_hash_set", "hash",
-            "inlined_vector", "int128", "span", "status", "statusor", "str_format",
-            "strings", "synchronization", "time")
+# The names by which pkg-config, CMake and Bazel know Abseil's parts, and Bazel's packages:
+# all are one archive.
+_MODULES = {"any_invocable": "functional", "base": "base", "cord": "strings",
+            "flat_hash_map": "container", "flat_hash_set": "container", "hash": "hash",
+            "inlined_vector": "container", "int128": "numeric", "span": "types",
+            "status": "status", "statusor": "status", "str_format": "strings",
+            "strings": "strings", "synchronization": "synchronization", "time": "time"}
 _FLAGS = ("-std=c++17", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
           "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
 # Change it with what is built: another recipe's build is not used.
-_RECIPE = f"6: Abseil {_VERSION} {' '.join(_FLAGS)}"
+_RECIPE = f"7: Abseil {_VERSION} {' '.join(_FLAGS)}"
 
 _PKG_CONFIG = """\
 prefix=${{pcfiledir}}/../..
@@ -71,6 +74,27 @@ foreach(_part {modules})
       INTERFACE_LINK_LIBRARIES Threads::Threads)
   endif()
 endforeach()
+"""
+_BAZEL = {
+    "WORKSPACE": 'workspace(name = "com_google_absl")\n',
+    "MODULE.bazel": f'module(name = "abseil-cpp", version = "{_VERSION}")\n',
+    "BUILD.bazel": """\
+cc_library(
+    name = "absl",
+    srcs = ["lib/libabsl.a"],
+    hdrs = glob(["include/absl/**"]),
+    includes = ["include"],
+    linkopts = ["-pthread"],
+    visibility = ["//visibility:public"],
+)
+""",
+}
+_BAZEL_PART = """\
+alias(
+    name = "{name}",
+    actual = "//:absl",
+    visibility = ["//visibility:public"],
+)
 """
 
 
@@ -181,7 +205,7 @@ def _compile(source, objects, compiler):
 
 
 def _install(source, objects, root, compiler):
-    """Writes the archive, the headers, and the files for pkg-config and CMake."""
+    """Writes the archive, the headers, and the files for pkg-config, CMake and Bazel."""
     libraries, headers = root / "lib", root / "include"
     (libraries / "pkgconfig").mkdir(parents=True)
     (libraries / "cmake/absl").mkdir(parents=True)
@@ -203,6 +227,12 @@ def _install(source, objects, root, compiler):
             _PKG_CONFIG.format(name=name, release=release))
     (libraries / "cmake/absl/abslConfig.cmake").write_text(
         _CMAKE.format(modules=" ".join(_MODULES)))
+    for name, text in _BAZEL.items():
+        (root / name).write_text(text)
+    for name, package in _MODULES.items():
+        (root / "absl" / package).mkdir(parents=True, exist_ok=True)
+        with open(root / "absl" / package / "BUILD.bazel", "a", encoding="utf-8") as file:
+            file.write(_BAZEL_PART.format(name=name))
 
 
 def _compiler():

@@ -54,6 +54,7 @@ def _parser():
              "the compiler's option for the headers"),
             ("--cmakedir", tfplug.get_cmake_dir(),
              "the directory for CMake's tfplug_DIR"),
+            ("--bazeldir", str(_ROOT), "the directory of Bazel's repository tfplug"),
             ("--pkgconfigdir", tfplug.get_pkgconfig_dir(),
              "the directory for PKG_CONFIG_PATH"),
             ("--version", tfplug.__version__, "the version")):

@@ -28,8 +28,10 @@ import select
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
+import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools/lib"))
@@ -54,6 +56,22 @@ def small_plugin_path(name):
     folder = os.environ.get("TFPLUG_TEST_PLUGINS") or (
         build / "tests/tensorflow/plugins")
     return pathlib.Path(folder).resolve() / f"libtfplug_{name}.so"
+
+
+def package_environment(place):
+    """Makes a virtual environment with the Python package and this TensorFlow. Returns
+    its Python."""
+    venv.create(place, symlinks=True)
+    python = place / "bin/python"
+    site = next(place.glob("lib*/python*/site-packages"))
+    (site / "tensorflow.pth").write_text(sysconfig.get_path("purelib"))
+    path = f"{place}/bin:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-deps",
+         "--no-index", "--no-build-isolation", ROOT], check=False, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PATH": path})
+    assert done.returncode == 0, done.stdout[-3000:]
+    return python
 
 
 @dataclasses.dataclass

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import venv
 
 import harness
 import pytest
@@ -45,15 +44,10 @@ def run(*command, **variables):
 
 
 def test_wheels_of_the_examples(tmp_path):
-    place = tmp_path / "environment"
-    venv.create(place, symlinks=True)
-    python, bin_path = place / "bin/python", place / "bin"
+    python = harness.package_environment(tmp_path / "environment")
+    place, bin_path = python.parents[1], python.parent
     site = next(place.glob("lib*/python*/site-packages"))
-    (site / "tensorflow.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "-q", "--python", python]
-    path = f"{bin_path}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    run(*pip, "install", "--no-deps", "--no-index", "--no-build-isolation",
-        harness.ROOT, PATH=path)  # fmt: skip
     before = set(place.rglob("*"))
 
     names = [name for name in TYPES
