@@ -358,7 +358,8 @@ class CheckTest(unittest.TestCase):
 
     def test_wrong_arguments(self):
         for arguments in (["--only", "nothing", self.good], ["/nowhere.so"], [],
-                          ["--release", "2.4", self.good]):
+                          ["--release", "2.4", self.good],
+                          ["--html", "/nowhere/report.html", self.good]):
             done = command(*arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn("tfplug check: ", done.stderr)

@@ -196,6 +196,8 @@ def run(options):
         for path in options.plugins:
             if not pathlib.Path(path).is_file():
                 raise check_host.Error(f"there is no file {path}")
+        if options.html and not options.html.parent.is_dir():
+            raise check_host.Error(f"--html: there is no folder {options.html.parent}")
     except check_host.Error as error:
         print(f"tfplug check: {error}", file=sys.stderr)
         return 2

@@ -64,7 +64,8 @@ def _parser():
         parser.add_argument(option, dest="flags", action="append_const", const=option,
                             help=f"print the {meaning} options for a plug-in; builds "
                             "Abseil first")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND",
+                                      dest="command")
 
     abseil.add_parser(commands)
     new.add_parser(commands)
@@ -95,7 +96,14 @@ def main(arguments=None):
         return 2
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    return options.run(options)
+    try:
+        return options.run(options)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"tfplug {options.command}: {error.filename}: {error.strerror}",
+              file=sys.stderr)
+        return 1
 
 
 def check_main():

@@ -195,6 +195,10 @@ def _texts(options):
         "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),
         "@TEST@": ("meson test -C build" if options.build == "meson" else
                    "ctest --test-dir build"),
+        "@LIST@": ("`device` in `meson.build`" if options.build == "meson" else
+                   "`DEVICE` in `CMakeLists.txt`"),
+        "@TESTS@": ("`meson.build`, as `['conformance', 'relu']`" if options.build == "meson"
+                    else "`CMakeLists.txt`, as `foreach(name conformance relu)`"),
         "@FILES@": "\n".join(
             f"| `src/{_renamed(name, 'stub', options.name)}` | {text} |"
             for name, text in _FILES[origin].items()),

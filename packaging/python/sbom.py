@@ -109,11 +109,7 @@ def _relationship(subject, kind, package):
 
 
 def run(options):
-    try:
-        library = options.library.read_bytes()
-    except OSError as error:
-        print(f"tfplug sbom: {error}", file=sys.stderr)
-        return 1
+    library = options.library.read_bytes()
     if not components(library):
         print(f"tfplug sbom: {options.library} has no records of what it contains. Build "
               "the plug-in with tfplug 0.1 or newer, and keep its section .note.tfplug.",

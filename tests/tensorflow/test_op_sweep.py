@@ -145,7 +145,8 @@ def test_a_case_that_hangs_is_cut_off(monkeypatch):
 
 
 def test_arguments():
-    for options in ([], ["--plugin", "missing.so"], ["--unknown"]):
+    for options in ([], ["--plugin", "missing.so"], ["--unknown"],
+                    ["--plugin", str(TOOL), "--json", "/nowhere/report.json"]):
         result = subprocess.run([sys.executable, "-B", str(TOOL), *options],
                                 capture_output=True, text=True, check=False)
         assert result.returncode == 125, result.stderr

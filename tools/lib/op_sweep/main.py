@@ -69,7 +69,9 @@ def parse(arguments):
     if options.plugin is None:
         parser.error("name a plug-in: --plugin FILE.so")
     if not options.plugin.is_file():
-        parser.error(f"the file {options.plugin} does not exist")
+        parser.error(f"there is no file {options.plugin}")
+    if options.json and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no folder {options.json.parent}")
     return options
 
 
@@ -99,6 +101,9 @@ def serve(pipe, options):
     to stop) with verdicts."""
     try:
         device, units, unknown = _open(options)
+    except ValueError as error:
+        pipe.send(("answer", str(error)))
+        return
     except Exception as error:  # pylint: disable=broad-except
         pipe.send(("answer", f"{type(error).__name__}: {error}"))
         return
