@@ -48,6 +48,11 @@ def ops_on_cpu(kernels, name):
 def reason(message):
     """Returns the line of TensorFlow's message that says what is wrong: the last one
     that is neither a place nor a list of devices."""
+    # Of ops that must be on one device, as those of a variable.
+    on_cpu = re.findall(r"^(\w+): CPU ?$", message, re.MULTILINE)
+    if on_cpu and "Colocation Debug Info" in message:
+        return (f"only the CPU has a kernel for {' and '.join(on_cpu)}, and the device has "
+                "the variable")
     # TensorFlow appends the op to the last line, whatever that is.
     lines = [re.sub(r"\s*\[Op:\S*\]$", "", line).strip()
              for line in message.splitlines()]

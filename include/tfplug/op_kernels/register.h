@@ -18,6 +18,9 @@ template <class B, class... Families>
 bool RegisterBackend(Families... families) {
   static_assert(std::is_base_of_v<Backend<typename B::Stream>, B>,
                 "tfplug: a backend must be derived from tfplug::Backend");
+  static_assert(sizeof...(Families) > 0,
+                "tfplug: name the families of ops after the backend, such as "
+                "tfplug::AllOps of tfplug/op_kernels/all.h");
   registered_backend = MakeRegisteredBackend<B>();
   (families(Registrar()), ...);
   return true;
