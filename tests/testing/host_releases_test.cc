@@ -23,7 +23,8 @@
 // Each of the plug-ins $TFPLUG_TEST_PLUGINS ("TYPE=path ...") in each release's
 // TensorFlow, with its structs and functions, and in one whose structs are larger:
 // with guard pages, late events and host tasks, and threads in another order. Each
-// run is a process of its own, because a plug-in is loaded once.
+// run is a process of its own, because a plug-in is loaded once. The last one has two
+// TensorFlow devices on the plug-in's first.
 namespace tfplug::host_releases_test {
 namespace {
 
@@ -65,16 +66,23 @@ absl::Status RunGraph(Process& process, const Graph& graph, uint64_t seed) {
   return absl::DataLossError("the result is wrong");
 }
 
-absl::Status UseDevice(Process& process, const std::string& type) {
+absl::Status UseDevice(Process& process, const std::string& type,
+                       bool is_divided) {
   TFPLUG_ASSIGN_OR_RETURN(testing::HostDevice* const device,
                           process.Device(type));
+  TFPLUG_ASSIGN_OR_RETURN(testing::HostDevice* const other,
+                          process.Device(type, is_divided ? 1 : 0));
+  if (!other->SharesDevice(device->device()) ||
+      (other != device) != is_divided) {
+    return absl::DataLossError("the devices are not the virtual ones");
+  }
   std::vector<float> values(1000, 1.5f);
   for (const int64_t size : {1, 7, 1000}) {
     values.resize(static_cast<size_t>(size));
     TFPLUG_ASSIGN_OR_RETURN(const auto x,
                             device->CopyFromHost(Floats({size}, values)));
-    TFPLUG_ASSIGN_OR_RETURN(const auto y, device->CopyTo(*device, x));
-    TFPLUG_ASSIGN_OR_RETURN(const auto back, device->CopyToHost(y));
+    TFPLUG_ASSIGN_OR_RETURN(const auto y, device->CopyTo(*other, x));
+    TFPLUG_ASSIGN_OR_RETURN(const auto back, other->CopyToHost(y));
     if (Elements(back) != values) return absl::DataLossError("a copy is wrong");
     values.resize(1000, 1.5f);
   }
@@ -86,7 +94,8 @@ absl::Status Use(const std::string& type, const std::string& path,
                  const Process::Options& options, uint64_t seed) {
   auto& process = *new Process(options);  // never destroyed, as in TensorFlow
   TFPLUG_RETURN_IF_ERROR(process.Load(path));
-  TFPLUG_RETURN_IF_ERROR(UseDevice(process, type));
+  TFPLUG_RETURN_IF_ERROR(
+      UseDevice(process, type, !options.virtual_devices.empty()));
   testing::TF_GrapplerItem item;
   item.nodes_to_preserve = item.fetch_nodes = {"out"};
   Graph graph;
@@ -172,6 +181,7 @@ TEST_CASE("each example in each release, with guards and late callbacks") {
       options.release = {2, is_future ? capi::kNewestRelease.minor : minor};
       options.larger_structs = is_future ? 40 : 0;
       options.jitter_seed = minor;
+      if (is_future) options.virtual_devices = {{{32 << 20, 1}, {64 << 20, 2}}};
       CHECK(UseInChild(type, path, options) == "");
       ++runs;
     }

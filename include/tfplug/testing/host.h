@@ -2,8 +2,11 @@
 #ifndef TFPLUG_TESTING_HOST_H_
 #define TFPLUG_TESTING_HOST_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,11 +103,20 @@ class Host {
     return count;
   }
 
-  // Returns the device with this ordinal; the first call creates it. The Host
-  // owns it.
+  // Returns the device with this ordinal; the first call creates it, or all devices
+  // if some are virtual. The Host owns it.
   absl::StatusOr<FakeDevice*> Device(int ordinal) {
     auto found = devices_.find(ordinal);
-    if (found == devices_.end()) {
+    if (HasVirtualDevices()) {
+      absl::Status status;
+      if (devices_.empty()) status = CreateDevices();
+      if (!status.ok()) return status;
+      found = devices_.find(ordinal);
+      if (found == devices_.end()) {
+        return absl::NotFoundError("there is no device " +
+                                   std::to_string(ordinal));
+      }
+    } else if (found == devices_.end()) {
       auto device = CreateDevice(ordinal);
       if (!device.ok()) return device.status();
       found = devices_.emplace(ordinal, *std::move(device)).first;
@@ -123,6 +135,7 @@ class Host {
   absl::Status CreateDevices() {
     auto count = DeviceCount();
     if (!count.ok()) return count.status();
+    if (HasVirtualDevices()) return CreateVirtualDevices(*count);
     std::vector<FakeDevice*> created;
     absl::Status status;
     for (int ordinal = 0; ordinal < *count && status.ok(); ++ordinal) {
@@ -147,6 +160,11 @@ class Host {
     return status;
   }
 
+  // Returns the devices that exist, by ordinal.
+  const std::map<int, std::unique_ptr<FakeDevice>>& devices() const {
+    return devices_;
+  }
+
   // Returns the plug-in's first mistake that no call has reported. See
   // FakeDevice::Problems.
   absl::Status Problems() const {
@@ -168,11 +186,16 @@ class Host {
   absl::StatusOr<std::unique_ptr<FakeDevice>> CreateDevice(int ordinal);
   static absl::Status ReadMemoryLimit(FakeDevice& device);
   absl::Status ReadProperties(FakeDevice& device);
-  absl::Status CreateStreams(FakeDevice& device) {
-    return options_.create_streams
-               ? device.CreateStreams(!(options_.release < Release{2, 22}))
-               : absl::OkStatus();
+  absl::Status CreateStreams(FakeDevice& device,
+                             std::optional<int> priority = std::nullopt) {
+    if (!options_.create_streams) return absl::OkStatus();
+    return device.CreateStreams(!(options_.release < Release{2, 22}), priority);
   }
+  bool HasVirtualDevices() const {
+    return !options_.virtual_devices.empty() &&
+           !(options_.release < Release{2, 22});
+  }
+  absl::Status CreateVirtualDevices(int count);
 
   const HostOptions options_;
   RegisteredPlatform registered_;
@@ -222,6 +245,53 @@ inline absl::Status Host::ReadProperties(FakeDevice& device) {
   device.NumaNode();
   device.MemoryBandwidth();
   return absl::OkStatus();
+}
+
+// Creates the devices as configured. TensorFlow creates one of the plug-in's when it
+// first needs something of it: the memory limit of a device that is not divided
+// comes before the properties of all.
+inline absl::Status Host::CreateVirtualDevices(int count) {
+  const VirtualDevices& configured = options_.virtual_devices;
+  const size_t used = configured.size();
+  if (used > static_cast<size_t>(std::max(count, 0))) {
+    return absl::InvalidArgumentError(
+        "Not enough devices to create virtual devices: the plug-in has " +
+        std::to_string(count) + ", and there are settings for " +
+        std::to_string(used));
+  }
+  std::vector<std::unique_ptr<FakeDevice>> first(used);
+  absl::Status status;
+  const auto create = [&](size_t i) {
+    if (first[i] != nullptr) return;
+    auto device = CreateDevice(static_cast<int>(i));
+    status = device.status();
+    if (device.ok()) first[i] = *std::move(device);
+  };
+  for (size_t i = 0; i < used && status.ok(); ++i) {
+    if (!configured[i].empty()) continue;
+    create(i);
+    if (status.ok()) status = ReadMemoryLimit(*first[i]);
+  }
+  for (size_t i = 0; i < used && status.ok(); ++i) {
+    create(i);
+    if (status.ok()) status = ReadProperties(*first[i]);
+  }
+  for (size_t i = 0; i < used && status.ok(); ++i) {
+    const FakeDevice& shared = *first[i];
+    const size_t parts = std::max<size_t>(configured[i].size(), 1);
+    for (size_t part = 0; part < parts && status.ok(); ++part) {
+      auto device = part == 0 ? std::move(first[i]) : shared.CreateVirtual();
+      std::optional<int> priority;
+      if (!configured[i].empty()) {
+        device->set_memory_limit(configured[i][part].memory_limit);
+        priority = configured[i][part].priority;
+      }
+      status = CreateStreams(*device, priority);
+      devices_.emplace(static_cast<int>(devices_.size()), std::move(device));
+    }
+  }
+  if (!status.ok()) devices_.clear();
+  return status;
 }
 
 }  // namespace tfplug::testing

@@ -43,27 +43,37 @@ class HostDevice : public TensorMemory {
     // and threads come in another order.
     uint64_t jitter_seed = 0;
   };
-  // `device` must have its streams and must outlive this object.
-  HostDevice(FakeDevice& device, const Options& options)
+  // `device` must have its streams and must outlive this object. Devices that share
+  // one of the plug-in's have the event manager of the first.
+  HostDevice(FakeDevice& device, const Options& options,
+             const HostDevice* first = nullptr)
       : device_(device),
         options_(options),
-        jitter_(std::make_shared<Jitter>(options.jitter_seed)),
-        memory_(device, events_, options.release, options.use_bfc_allocator,
-                options.grows),
-        events_(device, jitter_.get()) {
+        jitter_(first != nullptr
+                    ? first->jitter_
+                    : std::make_shared<Jitter>(options.jitter_seed)),
+        events_(first != nullptr
+                    ? first->events_
+                    : std::make_shared<EventManager>(device, jitter_.get())),
+        memory_(device, *events_, options.release, options.use_bfc_allocator,
+                options.grows) {
     device_.set_tensor_memory(this);
     device_.set_jitter(jitter_);
   }
   HostDevice(const HostDevice&) = delete;
   HostDevice& operator=(const HostDevice&) = delete;
   ~HostDevice() override {
-    events_.Wait();
+    events_->Wait();
     device_.set_tensor_memory(nullptr);
     device_.set_jitter(nullptr);
   }
 
   FakeDevice& device() { return device_; }
-  EventManager& events() { return events_; }
+  // Returns whether both are on the same device of the plug-in's.
+  bool SharesDevice(const FakeDevice& device) const {
+    return device_.SharesDevice(device);
+  }
+  EventManager& events() { return *events_; }
   Jitter& jitter() { return *jitter_; }
 
   // Allocates memory for a tensor; null if there is none. It is free again when
@@ -130,9 +140,9 @@ class HostDevice : public TensorMemory {
   // to check what ScopedGuards adds to tensors.
   // Waits until the events are polled, if ScopedGuards checks what was released.
   absl::Status Problems() {
-    if (ScopedGuards::AreActive()) events_.Wait();
+    if (ScopedGuards::AreActive()) events_->Wait();
     const absl::Status status = memory_.status();
-    return status.ok() ? events_.status() : status;
+    return status.ok() ? events_->status() : status;
   }
 
  private:
@@ -175,7 +185,7 @@ class HostDevice : public TensorMemory {
     if (!copied.ok() && !aborts) return copied;
     std::promise<void> is_done;
     absl::Status status =
-        events_.ThenExecute(stream, [&] { is_done.set_value(); });
+        events_->ThenExecute(stream, [&] { is_done.set_value(); });
     if (status.ok()) {
       is_done.get_future().wait();
     } else {  // The copy may run, and its memory is the caller's.
@@ -226,8 +236,8 @@ class HostDevice : public TensorMemory {
   FakeDevice& device_;
   const Options options_;
   const std::shared_ptr<Jitter> jitter_;  // also of host tasks that run late
+  const std::shared_ptr<EventManager> events_;
   TensorAllocator memory_;
-  EventManager events_;  // last: what it runs uses the memory
 };
 
 }  // namespace tfplug::testing

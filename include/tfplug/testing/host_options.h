@@ -3,6 +3,8 @@
 #define TFPLUG_TESTING_HOST_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "tfplug/testing/release.h"
 #include "tfplug/testing/struct_sizes.h"
@@ -10,6 +12,18 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::testing {
+
+// One of several TensorFlow devices on a plug-in's device.
+struct VirtualDevice {
+  uint64_t memory_limit = 0;    // in bytes; TensorFlow has MiB
+  std::optional<int> priority;  // of its streams
+};
+// The TensorFlow devices on each of the plug-in's devices, as in
+// ConfigProto.pluggable_device_options.experimental.virtual_devices. A device
+// without any is one of TensorFlow's, with all its memory; those beyond the end
+// are not used. Nothing here selects all devices. Up to 2.21, TensorFlow ignores
+// the setting; tf.config has it for no plug-in, in no release.
+using VirtualDevices = std::vector<std::vector<VirtualDevice>>;
 
 // Describes the TensorFlow that a Host fakes for a device plug-in.
 struct HostOptions {
@@ -29,6 +43,7 @@ struct HostOptions {
   bool create_streams = true;
   // If true, calls create_timer_fns, as TensorFlow does up to 2.13.
   bool create_timers = true;
+  VirtualDevices virtual_devices;
 };
 
 }  // namespace tfplug::testing

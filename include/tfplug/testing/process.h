@@ -50,6 +50,7 @@ class Process {
     // If not 0, selects pauses: events complete late, host tasks run late, and
     // threads come in another order.
     uint64_t jitter_seed = 0;
+    VirtualDevices virtual_devices;  // of each plug-in
   };
   Process() : Process(Options()) {}
   explicit Process(const Options& options) : options_(options) {}
@@ -171,6 +172,7 @@ inline absl::Status Process::AddHost(Host::InitPlugin init_plugin) {
   HostOptions options(options_.release);
   options.sizes = Sizes();
   options.create_timers = options_.release < Release{2, 14};
+  options.virtual_devices = options_.virtual_devices;
   auto host = Host::Register(init_plugin, options);
   if (!host.ok()) return host.status();
   for (const auto& other : hosts_) {
@@ -226,13 +228,13 @@ inline absl::Status Process::CreateDevices() {
     options.jitter_seed = options_.jitter_seed;
     options.use_bfc_allocator = platform.use_bfc_allocator != 0;
     options.grows = options_.grows || platform.force_memory_growth != 0;
-    const auto count = host->DeviceCount();
-    if (!count.ok()) return count.status();
-    for (int ordinal = 0; ordinal < *count; ++ordinal) {
-      auto device = host->Device(ordinal);
-      if (!device.ok()) return device.status();
+    const HostDevice* first = nullptr;
+    for (const auto& [ordinal, device] : host->devices()) {
+      if (first != nullptr && !first->SharesDevice(*device)) first = nullptr;
+      auto created = std::make_unique<HostDevice>(*device, options, first);
+      if (first == nullptr) first = created.get();
       devices_.emplace(std::make_pair(host->device_type(), ordinal),
-                       std::make_unique<HostDevice>(**device, options));
+                       std::move(created));
     }
   }
   return absl::OkStatus();

@@ -131,6 +131,26 @@ def profile():
             tf.profiler.experimental.stop()
 
 
+def virtual_devices():
+    """A session in which the first of two devices is divided: 4 MiB with priority 1, and
+    8 MiB with priority 2. A tensor moves from its first part to the next device, and back."""
+    config = tf.compat.v1.ConfigProto()
+    options = (config.pluggable_device_options
+               if hasattr(config, "pluggable_device_options") else config.gpu_options)
+    options.experimental.virtual_devices.add(memory_limit_mb=[4, 8], priority=[1, 2])
+    options.experimental.virtual_devices.add()
+    with tf.Graph().as_default():
+        session = tf.compat.v1.Session(config=config)
+        x = tf.compat.v1.placeholder(tf.float32, [2])
+        with tf.device(A):
+            y = tf.raw_ops.Relu(features=x)
+        with tf.device("/device:ALPHA:1"):
+            z = tf.raw_ops.Relu(features=y)
+        with tf.device(A):
+            both = tf.raw_ops.AddV2(x=y, y=z, name="add")
+        assert (session.run(both, {x: [1.0, -2.0]}) == [2, 0]).all()
+
+
 def own_device(device):
     """A device with the name of one of TensorFlow's own."""
     tf.config.list_physical_devices()
@@ -171,6 +191,9 @@ def two_settings():
 
 # The lines of a recording whose other lines depend on the speed of threads.
 PASSES = "optimize|exit status"
+# A session waits for each of its devices, and looks for optimizers, in any order; it
+# creates the kernels of each device together.
+COPIES = "^(?!.*(block_host_until_done|synchronize_all_activity|optimize|(create|delete)_func))"
 
 # The function, the plug-ins (with "@", by the path of a link), $TFPLUG_PROBE (or that of
 # one type), and a pattern of the lines to keep.
@@ -183,6 +206,7 @@ SCRIPTS = {
     "matmul": (matmul, "ALPHA", ""),
     "variable": (variable, "ALPHA", ""),
     "two_devices": (two_devices, "ALPHA", "devices=2"),
+    "virtual_devices": (virtual_devices, "ALPHA", "devices=2", COPIES),
     "two_plugins": (two_plugins, "ALPHA BETA", ""),
     "function": (function, "ALPHA", ""),
     "pass_fails": (function, "ALPHA", "fail=optimize_func:all"),

@@ -2,7 +2,6 @@
 #ifndef TFPLUG_TESTING_INTERNAL_TENSOR_ALLOCATOR_H_
 #define TFPLUG_TESTING_INTERNAL_TENSOR_ALLOCATOR_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -72,22 +71,11 @@ class TensorAllocator {
  private:
   static constexpr size_t kZone = BfcAllocator::kUnit;
 
-  // Returns how much of a device's free memory TensorFlow leaves to the system.
-  // Recorded for 1 and 8 GiB.
-  static int64_t MemoryOfSystem(int64_t available) {
-    constexpr int64_t kMebi = int64_t{1} << 20;
-    if (available < int64_t{1} << 31) return 255 * kMebi;
-    return std::max(300 * kMebi, static_cast<int64_t>(
-                                     static_cast<double>(available) * 0.06));
-  }
-
   BfcAllocator& Memory() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (memory_ == nullptr) {
-      int64_t limit = device_.free_at_start();
-      if (limit > MemoryOfSystem(limit)) limit -= MemoryOfSystem(limit);
       memory_ = std::make_unique<BfcAllocator>(
-          BfcAllocator::Options{static_cast<size_t>(limit), grows_},
+          BfcAllocator::Options{device_.memory_limit(), grows_},
           [this](size_t size) {
             return Checked("allocate", device_.Allocate(size).opaque());
           },
