@@ -243,6 +243,8 @@ class Platform final : public tfplug::Platform<Device> {
   // Must not contain "CPU": TensorFlow's graph optimizers treat such a device
   // type as the CPU and insert ops that have kernels only on the CPU.
   static constexpr char kType[] = "SIM";
+  // The device computes on the processors on which TensorFlow would poll.
+  static constexpr int kPollMicroseconds = 200;
 
   tfplug::PlatformOptions Options() override;
   absl::StatusOr<int> DeviceCount() override;

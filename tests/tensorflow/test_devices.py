@@ -25,6 +25,20 @@ def test_devices_are_listed(count):
                             [f"/device:SIM:{i}" for i in wanted], 2.0]
 
 
+def poll_delay():
+    from tensorflow.python.eager import context
+
+    config = context.context().config
+    if hasattr(config, "pluggable_device_options"):
+        return config.pluggable_device_options.polling_active_delay_usecs
+    return config.gpu_options.polling_active_delay_usecs
+
+
+def test_the_platform_says_how_often_events_are_polled():
+    assert harness.run(poll_delay).value == 200
+    assert harness.run(poll_delay, plugin=False).value == 0
+
+
 def test_invalid_setting_gives_no_device_and_a_log_line():
     result = harness.run(list_devices, env={"CPU_SIM_DEVICES": "many"})
     assert result.ok and result.value[0] == [], result

@@ -6,6 +6,7 @@
 #include <tfplug/op_kernels/op_run.h>
 #include <tfplug/passes/fused_ops.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -179,9 +180,10 @@ class Attention final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [](const AttentionSizes& sizes, auto*... operands) {
-          const int64_t cost = sizes.keys * (16 + sizes.size / kLanes +
+          const int64_t cost = sizes.keys * (4 + sizes.size / kLanes +
                                              sizes.value_size / kLanes);
-          ForEachPiece(sizes.batch * sizes.heads * sizes.queries, PieceOf(cost),
+          ForEachPiece(sizes.batch * sizes.heads * sizes.queries,
+                       QueriesOfPiece(sizes.queries, PieceOf(cost)),
                        [&](int64_t begin, int64_t end, int64_t) {
                          Rows().attend(sizes, begin, end, operands...);
                        });
@@ -195,6 +197,14 @@ class Attention final : public tfplug::Kernel {
   }
 
  private:
+  // Returns about `wanted`, but whole heads or many queries of a head, whose
+  // keys each piece arranges anew.
+  static int64_t QueriesOfPiece(int64_t queries, int64_t wanted) {
+    constexpr int64_t kFewest = 32;
+    const int64_t piece = std::max(wanted, std::min(queries, kFewest));
+    return piece < queries ? piece : (piece + queries - 1) / queries * queries;
+  }
+
   // Sets the strides of a mask or bias that is broadcast to `scores`.
   static absl::Status SetStrides(const tfplug::Tensor& x,
                                  const tfplug::Shape& scores,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/row_code.h"
 #include "kernels/simd.h"
 
 // Declarations for the files in this directory, which are compiled once for
@@ -29,6 +30,9 @@ void Multiply(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
               const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
 void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
            const float* x, float* y);
+void Attend(const AttentionSizes& sizes, int64_t begin, int64_t end,
+            const float* q, const float* k, const float* v, const bool* mask,
+            const float* bias, float* y, float* probabilities);
 
 extern const void* const kHostLoops;  // a tfplug::HostLoops
 extern const Conv2DCode kConv2D;

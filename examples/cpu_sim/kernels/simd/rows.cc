@@ -7,8 +7,8 @@
 #include "kernels/row_code.h"
 #include "kernels/simd/code.h"
 
-// Softmax and its losses, layer normalization and attention, row by row. There
-// must be at least one class.
+// Softmax, its losses and layer normalization, row by row. There must be at least
+// one class.
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
@@ -91,39 +91,6 @@ void Normalize(const float* x, const float* gamma, const float* beta, float* y,
     RowMap(y + r * depth, depth) = (row - mean) * (rstd * scale) + offset;
     means[r] = mean;
     rstds[r] = rstd;
-  }
-}
-
-// Computes one query at a time.
-void Attend(const AttentionSizes& a, int64_t begin, int64_t end, const float* q,
-            const float* k, const float* v, const bool* mask, const float* bias,
-            float* y, float* probabilities) {
-  Row scores(a.keys);
-  const auto at = [](const int64_t* strides, int64_t b, int64_t n, int64_t t) {
-    return b * strides[0] + n * strides[1] + t * strides[2];
-  };
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t t = row % a.queries, n = row / a.queries % a.heads,
-                  b = row / a.queries / a.heads;
-    const ConstRowMap query(q + at(a.q, b, n, t), a.size);
-    for (int64_t s = 0; s < a.keys; ++s) {
-      const ConstRowMap key(k + at(a.k, b, n, s), a.size);
-      scores[s] = a.scale * (query * key).sum();
-      if (a.has_mask && !mask[at(a.mask, b, n, t) + s * a.mask[3]]) {
-        scores[s] = a.masked_score;
-      }
-      if (a.has_bias) scores[s] += bias[at(a.bias, b, n, t) + s * a.bias[3]];
-    }
-    SoftmaxRow(ConstRowMap(scores.data(), a.keys),
-               RowMap(scores.data(), a.keys));
-    if (a.has_probabilities) {
-      RowMap(probabilities + row * a.keys, a.keys) = scores;
-    }
-    RowMap out(y + at(a.y, b, n, t), a.value_size);
-    out.setZero();
-    for (int64_t s = 0; s < a.keys; ++s) {
-      out += scores[s] * ConstRowMap(v + at(a.v, b, n, s), a.value_size);
-    }
   }
 }
 

@@ -16,6 +16,7 @@
 //   all plug-ins together, but passes these numbers to each plug-in, which
 //   rejects those beyond the number of its devices. In a process with two
 //   plug-ins, no device could then be created.
+// * The options of devices, if the platform says how often to poll events.
 // * The configuration, in which set_visible_devices([], "TYPE") hides nothing.
 // * The default devices of MirroredStrategy, which are CPUs without GPUs.
 // * The export of tensors with DLPack, which knows CPUs and GPUs only: the
@@ -65,6 +66,24 @@ def number_devices_apart(device_type):
     return options
 
   compute.tfplug = True
+  setattr(context.Context, name, compute)
+
+def poll_every(microseconds):
+  import functools
+  from tensorflow.python.eager import context
+
+  name = "_compute_pluggable_device_options"
+  if not hasattr(context.Context, name):
+    name = "_compute_gpu_options"
+  function = getattr(context.Context, name)
+
+  @functools.wraps(function)
+  def compute(self):
+    options = function(self)
+    if not options.polling_active_delay_usecs:
+      options.polling_active_delay_usecs = microseconds
+    return options
+
   setattr(context.Context, name, compute)
 
 def hide_invisible_devices(device_type):
@@ -220,6 +239,20 @@ inline absl::Status AdaptPythonToDevices(const std::string& device_type) {
         step.consequence));
   }
   return status;
+}
+
+// Makes TensorFlow's event manager sleep so long between two looks at pending
+// events (Platform::kPollMicroseconds). Threads, and processes without Python,
+// as above.
+inline absl::Status PollEvery(int microseconds) {
+  if (RunInPython(kPythonDevices,
+                  "poll_every(" + std::to_string(microseconds) + ")")) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      "cannot wrap TensorFlow's Python function that configures devices of "
+      "plug-ins; Python printed the reason above. TensorFlow's event manager "
+      "takes more of the processors' time");
 }
 
 }  // namespace tfplug::internal

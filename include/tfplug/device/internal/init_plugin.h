@@ -120,6 +120,11 @@ struct PlatformRegistration {
       return internal::AdaptPythonToDevices(
           PlatformNames<PlatformT>::RegisteredType());
     });
+    if constexpr (PlatformT::kPollMicroseconds > 0) {
+      internal::GuardOrLog("SE_InitPlugin", [] {
+        return internal::PollEvery(PlatformT::kPollMicroseconds);
+      });
+    }
     internal::GuardOrLog("SE_InitPlugin", [] {
       return internal::ComputeListsOnHost(
           PlatformNames<PlatformT>::RegisteredType());
