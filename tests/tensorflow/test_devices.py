@@ -26,8 +26,10 @@ def test_devices_are_listed(count):
 
 
 def poll_delay():
+    import tensorflow as tf
     from tensorflow.python.eager import context
 
+    tf.config.list_physical_devices()  # loads the plug-in
     config = context.context().config
     if hasattr(config, "pluggable_device_options"):
         return config.pluggable_device_options.polling_active_delay_usecs

@@ -31,6 +31,14 @@ def compute():
         keep("batch of products",
              raw.BatchMatMulV2(x=draw(96, 64, 16), y=draw(96, 16, 64)),
              raw.BatchMatMulV2(x=draw(3, 500, 70), y=draw(1, 70, 300)))
+        deep = [draw(*shape) for shape in ((3000, 64), (3000, 70), (2, 48, 9000))]
+        products = [raw.MatMul(a=deep[0], b=deep[1], transpose_a=True),
+                    raw.MatMul(a=deep[1], b=deep[0], transpose_a=True),
+                    raw.BatchMatMulV2(x=deep[2], y=deep[2], adj_y=True)]
+        keep("product of long sums", *products)
+        a, b, c = (x.numpy().astype(np.float64) for x in deep)
+        for got, want in zip(products, (a.T @ b, b.T @ a, c @ c.swapaxes(1, 2))):
+            np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
         keep("map", tf.exp(x) + 1, tf.transpose(x) * 2, x[:, ::-1], -draw(3, 400000))
         keep("reduce", tf.reduce_sum(x, 0), tf.reduce_max(x, 1),
              tf.reduce_mean(draw(64, 64, 9, 16), [0, 2]), tf.reduce_sum(x))

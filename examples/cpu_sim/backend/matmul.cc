@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "backend/backend.h"
@@ -36,53 +37,112 @@ GemmOperand ForGemm(const Operand& view) {
   return {data, view.stride(column), true};
 }
 
-// Multiplies the matrices [begin, end) of the batch dimensions, of which it
-// computes the rows or columns [first, last).
-void Multiply(const Operand& a, const Operand& b, const Operand& c,
-              int64_t begin, int64_t end, bool by_row, int64_t first,
-              int64_t last) {
-  const int row = c.rank - 2, split = by_row ? row : row + 1;
-  for (int64_t i = begin; i < end; ++i) {
-    Operand x = a, y = b, z = c;
-    int64_t rest = i;
-    for (int d = row; d-- > 0;) {
-      const int64_t at = rest % c.dim(d);
-      rest /= c.dim(d);
-      for (Operand* view : {&x, &y, &z}) view->Advance(at * view->stride(d));
-    }
-    for (Operand* view : {by_row ? &x : &y, &z}) {
-      view->Advance(first * view->stride(split));
-      view->dim(split) = last - first;
-    }
-    Gemm(z.dim(row), z.dim(row + 1), x.dim(row + 1), ForGemm(x), ForGemm(y),
-         static_cast<float*>(z.data), z.stride(row));
+// Makes the views those of matrix i of the batch dimensions.
+void SelectMatrix(int64_t i, Operand* a, Operand* b, Operand* c) {
+  for (int d = c->rank - 2; d-- > 0;) {
+    const int64_t at = i % c->dim(d);
+    i /= c->dim(d);
+    for (Operand* view : {a, b, c}) view->Advance(at * view->stride(d));
   }
 }
 
-// Multiplies all matrices: a block has several of a batch, or a part of the rows
-// or columns of a large one.
+// Makes the views begin at `first` of dimension d, which is `size` long.
+void Select(int64_t first, int64_t size, Operand* view, int d) {
+  view->Advance(first * view->stride(d));
+  view->dim(d) = size;
+}
+
+// Multiplies the first two matrices.
+void MultiplyOne(const Operand& x, const Operand& y, float* z,
+                 int64_t z_stride) {
+  const int row = x.rank - 2;
+  Gemm(x.dim(row), y.dim(row + 1), x.dim(row + 1), ForGemm(x), ForGemm(y), z,
+       z_stride);
+}
+
+// How a product is divided into blocks that may run at the same time.
+struct Division {
+  bool by_row;     // or by column
+  int64_t length;  // of what is divided: rows or columns
+  int64_t part;    // rows or columns of a block
+  int64_t parts;   // blocks of a product
+  int64_t depths;  // parts of each sum
+};
+
+// Divides the sums of a large product that has few rows and columns, such as
+// the gradient of a layer's weights.
+Division Divide(int64_t batch, int64_t m, int64_t n, int64_t k, int64_t cost) {
+  constexpr int64_t kPanel = 64;             // rows or columns
+  constexpr int64_t kFewest = 4, kMost = 8;  // blocks
+  constexpr int64_t kDepth = 256;
+  Division result = {m >= n, std::max(m, n)};
+  result.part =
+      std::max(kPanel, result.length * kPieceCost / cost / kPanel * kPanel);
+  result.parts = (result.length + result.part - 1) / result.part;
+  result.depths = 1;
+  const int64_t blocks = batch * result.parts;
+  if (blocks < kFewest) {
+    result.depths = std::max<int64_t>(
+        1, std::min({kMost / blocks, k / kDepth, cost / kPieceCost}));
+  }
+  return result;
+}
+
+// Multiplies all matrices: a block has several of a batch, or a part of a large
+// one.
 void MultiplyAll(const Operand& a, const Operand& b, const Operand& c) {
-  constexpr int64_t kPanel = 64;  // rows or columns
-  const int row = c.rank - 2;
+  const int row = c.rank - 2, column = row + 1;
   int64_t batch = 1;
   for (int d = 0; d < row; ++d) batch *= c.dim(d);
-  const int64_t m = c.dim(row), n = c.dim(row + 1);
-  const int64_t cost = m * n * a.dim(row + 1) / kLanes;
-  const bool by_row = m >= n;
-  const int64_t length = by_row ? m : n;
+  const int64_t m = c.dim(row), n = c.dim(column), k = a.dim(column);
+  const int64_t cost = m * n * k / kLanes;
   if (cost < 2 * kPieceCost) {
-    return ForEachPiece(batch, PieceOf(cost),
-                        [&](int64_t begin, int64_t end, int64_t) {
-                          Multiply(a, b, c, begin, end, by_row, 0, length);
-                        });
+    return ForEachPiece(
+        batch, PieceOf(cost), [&](int64_t begin, int64_t end, int64_t) {
+          for (int64_t i = begin; i < end; ++i) {
+            Operand x = a, y = b, z = c;
+            SelectMatrix(i, &x, &y, &z);
+            MultiplyOne(x, y, static_cast<float*>(z.data), z.stride(row));
+          }
+        });
   }
-  const int64_t part =
-      std::max(kPanel, length * kPieceCost / cost / kPanel * kPanel);
-  const int64_t parts = (length + part - 1) / part;
-  ForEachBlock(batch * parts, [&](int64_t block, int64_t) {
-    const int64_t i = block / parts, first = block % parts * part;
-    Multiply(a, b, c, i, i + 1, by_row, first, std::min(length, first + part));
+  const Division division = Divide(batch, m, n, k, cost);
+  const int64_t blocks = batch * division.parts, depths = division.depths;
+  // The first part of a sum is computed in the result.
+  const int64_t size = m * n;
+  const std::unique_ptr<float[]> others(
+      new float[static_cast<size_t>((depths - 1) * batch * size)]);
+  ForEachBlock(blocks * depths, [&](int64_t block, int64_t) {
+    const int64_t part = block / depths % division.parts, d = block % depths;
+    const int64_t i = block / depths / division.parts;
+    Operand x = a, y = b, z = c;
+    SelectMatrix(i, &x, &y, &z);
+    if (d > 0) {
+      z.data = others.get() + ((d - 1) * batch + i) * size;
+      z.stride(row) = n;
+    }
+    const int64_t depth = k * d / depths;
+    Select(depth, k * (d + 1) / depths - depth, &x, column);
+    Select(depth, k * (d + 1) / depths - depth, &y, row);
+    const int64_t first = part * division.part;
+    const int64_t length = std::min(division.length - first, division.part);
+    Select(first, length, division.by_row ? &x : &y,
+           division.by_row ? row : column);
+    Select(first, length, &z, division.by_row ? row : column);
+    MultiplyOne(x, y, static_cast<float*>(z.data), z.stride(row));
   });
+  for (int64_t i = 0; depths > 1 && i < batch; ++i) {
+    Operand x = a, y = b, z = c;
+    SelectMatrix(i, &x, &y, &z);
+    for (int64_t r = 0; r < m; ++r) {
+      float* const sum = static_cast<float*>(z.data) + r * z.stride(row);
+      for (int64_t d = 0; d + 1 < depths; ++d) {
+        const float* const other =
+            others.get() + (d * batch + i) * size + r * n;
+        for (int64_t j = 0; j < n; ++j) sum[j] += other[j];
+      }
+    }
+  }
 }
 
 // Moves the last batch dimension to the rows of a and c if b is the same for

@@ -43,6 +43,11 @@ struct RowCode {
                  float* probabilities);
 };
 
+struct SimdCode;  // see simd.h
+
+// Returns the functions of the same level.
+const RowCode& RowsOf(const SimdCode& code);
+
 // Returns the functions of the level that Simd() chose.
 const RowCode& Rows();
 

@@ -51,13 +51,15 @@ const SimdCode& Simd() {
   return code;
 }
 
-const RowCode& Rows() {
+const RowCode& RowsOf([[maybe_unused]] const SimdCode& code) {
 #ifdef CPU_SIM_WIDE_LEVELS
-  if (&Simd() == &v4::kCode) return v4::kRows;
-  if (&Simd() == &v3::kCode) return v3::kRows;
+  if (&code == &v4::kCode) return v4::kRows;
+  if (&code == &v3::kCode) return v3::kRows;
 #endif
   return baseline::kRows;
 }
+
+const RowCode& Rows() { return RowsOf(Simd()); }
 
 void Gemm(int64_t m, int64_t n, int64_t k, GemmOperand a, GemmOperand b,
           float* c, int64_t c_stride, GemmMode mode) {

@@ -35,7 +35,7 @@ void MultiplyBlock(const Matrix& a, const Matrix& b, int64_t depth, float* c,
                    int64_t c_stride) {
   Vector<kWidth> sums[kTogether][vectors] = {};
   for (int64_t k = 0; k < depth; ++k) {
-    for (int v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < vectors; ++v) {
       const auto row = Load<kWidth>(b.data + k * b.stride + v * kWidth);
       for (int i = 0; i < kTogether; ++i) {
         sums[i][v] += row * a.data[i * a.stride + k];
@@ -43,7 +43,7 @@ void MultiplyBlock(const Matrix& a, const Matrix& b, int64_t depth, float* c,
     }
   }
   for (int i = 0; i < kTogether; ++i) {
-    for (int v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < vectors; ++v) {
       Store<kWidth>(sums[i][v], c + i * c_stride + v * kWidth);
     }
   }
@@ -53,8 +53,9 @@ void MultiplyBlock(const Matrix& a, const Matrix& b, int64_t depth, float* c,
 // multiple of kWidth.
 void MultiplyRows(const Matrix& a, const Matrix& b, int64_t depth,
                   int64_t columns, float* c) {
+  constexpr int64_t kBlock = int64_t{kVectors} * kWidth;
   int64_t j = 0;
-  for (; j + kVectors * kWidth <= columns; j += kVectors * kWidth) {
+  for (; j + kBlock <= columns; j += kBlock) {
     MultiplyBlock<kVectors>(a, {b.data + j, b.stride}, depth, c + j, columns);
   }
   for (; j < columns; j += kWidth) {

@@ -41,7 +41,7 @@ extern const DepthwiseCode kDepthwise;
 extern const PoolCode kPool;
 extern const BatchNormCode kBatchNorm;
 
-namespace {
+namespace {  // NOLINT(google-build-namespaces): once for each level
 
 // The taps [begin, end) of a window that are inside the image.
 struct Taps {
