@@ -132,6 +132,7 @@ def main(libraries):
         say(passes=type_of_passes(handle, framework))
 
     count = len(kernels.get_all_registered_kernels().kernel)
+    others = tf.config.list_physical_devices()
     say(step="registration with TensorFlow")
     for library in libraries:
         load_library.load_pluggable_device_library(library)
@@ -141,7 +142,7 @@ def main(libraries):
     say(step="start of the devices")
     devices = {}
     for device in tf.config.list_physical_devices():
-        if device.device_type not in ("CPU", "GPU", "TPU"):
+        if device not in others:
             devices[device.device_type] = devices.get(device.device_type, 0) + 1
     say(devices=devices, types=sorted(devices))
 

@@ -300,6 +300,14 @@ def test_training_with_the_kernels_of_the_cpu(monkeypatch):
         assert found["level"] == level and text in found["text"], found
 
 
+def test_a_device_that_is_called_gpu(monkeypatch):
+    monkeypatch.setenv("TFPLUG_DEVICE_TYPE", "SIM=GPU")
+    library = harness.plugin_path()
+    found = about(examine(library), library.name)
+    assert [each["level"] for each in found] == ["ok", "ok"], found
+    assert "devices: GPU x" in found[0]["text"] and "trains on GPU" in found[1]["text"]
+
+
 def test_libraries_that_are_not_installed(tmp_path):
     plugin = harness.plugin_path()
     shutil.copy(plugin, tmp_path / "libmine.so")

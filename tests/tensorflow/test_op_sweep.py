@@ -144,6 +144,26 @@ def test_a_case_that_hangs_is_cut_off(monkeypatch):
     assert clock.left_out == 4  # of the one that hangs, and of the next one
 
 
+def test_a_crash_is_confirmed_after_the_time(monkeypatch):
+    """Or it is no mismatch: the CPU's kernel may be what crashed."""
+    monkeypatch.syspath_prepend(harness.ROOT / "tools/lib")
+    from op_sweep import workers
+    answers, cut = [], []
+    clock = workers.Clock(5)
+    more = [("c", [5], "crash"), ("d", [6, 7], "value"), ("e", [3], "crash")]
+
+    def on_answer(task, answer):
+        clock.start()
+        answers.append(task[0])
+        if task[0] == "a":
+            time.sleep(5.1)
+        return more if task[0] == "a" else []
+    workers.run_all(iter([("a", [1], "")]), hang, None, 1, on_answer, clock,
+                    lambda *each: cut.append(each[:2]))
+    assert answers == ["a", "c"] and clock.left_out == 3
+    assert cut == [(("e", [3], "crash"), 3)]
+
+
 def test_arguments():
     for options in ([], ["--plugin", "missing.so"], ["--unknown"],
                     ["--plugin", str(TOOL), "--json", "/nowhere/report.json"]):

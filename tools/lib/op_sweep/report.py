@@ -29,9 +29,15 @@ class Report:
         self._cut_off = []
 
     def add_cut(self, task, number, seconds):
-        """Records a case that still ran at the end of the time."""
-        unit = self._units[task[0]]
-        self._cut_off.append(f"{unit.op} {unit.type_text} case {number}, after {seconds:.0f} s")
+        """Records a case that still ran, or was to confirm a crash, at the end of the
+        time."""
+        at = task[0]
+        unit = self._units[at]
+        what = f"after {seconds:.0f} s"
+        if workers.confirms_crash(task):  # It may be the CPU's kernel that crashes.
+            self._mismatches.pop((at, "crash"), None)
+            what = "crashed, but was not run again to confirm that"
+        self._cut_off.append(f"{unit.op} {unit.type_text} case {number}, {what}")
 
     def add(self, task, answer):
         """Records an answer; returns tasks that look for a shorter mismatch."""

@@ -110,20 +110,33 @@ class Clock:
         return self.seconds() > _LATE * self._seconds
 
 
+def confirms_crash(task):
+    """Returns whether a task runs one case again that crashed: on the CPU first."""
+    _, numbers, wanted = task
+    return wanted == "crash" and len(numbers) == 1
+
+
 def run_all(tasks, serve, options, jobs, on_answer, clock=None, on_cut=None):
     """Runs tasks (an iterator) in several processes. on_answer(task, answer) gets each
     answer or Crash, and may return further tasks, which `clock` may leave out. on_cut(task,
-    number, seconds) gets the cases that it cuts off."""
+    number, seconds) gets the cases that it cuts off, and the crashes that it leaves
+    unconfirmed."""
     waiting, workers = [], []
     clock = clock or Clock(float("inf"))
 
-    def leave_out(further):
-        clock.left_out += sum(len(numbers) for _, numbers, _ in further)
-        further.clear()
+    def leave_out():
+        """Removes what waits, but for the case that confirms a crash, until it is late."""
+        for task in list(waiting):
+            if not clock.is_late() and confirms_crash(task):
+                continue
+            waiting.remove(task)
+            clock.left_out += len(task[1])
+            if confirms_crash(task):
+                on_cut(task, task[1][0], 0)
 
     def feed(worker):
         if clock.is_over():
-            leave_out(waiting)
+            leave_out()
         task = waiting.pop(0) if waiting else next(tasks, None)
         worker.task = None
         if task is not None:
@@ -154,14 +167,11 @@ def run_all(tasks, serve, options, jobs, on_answer, clock=None, on_cut=None):
             if answer is None:
                 continue
             waiting += on_answer(worker.task, answer) or []
-            if isinstance(answer, Crash) and not clock.is_over():
+            if isinstance(answer, Crash):
                 worker = workers[i] = Worker(serve, options)
-            elif isinstance(answer, Crash):
-                worker.task = None
-                continue
             feed(worker)
     if clock.is_over():
-        leave_out(waiting)
+        leave_out()
         next(tasks, None)  # It counts what it leaves out.
     for worker in workers:
         worker.close()
