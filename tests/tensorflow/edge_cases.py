@@ -245,6 +245,10 @@ def messages(tf, raw):
         "MatrixSolve with zeros": lambda: tf.linalg.solve(tf.zeros([2, 2]), tf.ones([2, 1])),
         "HistogramFixedWidth of two sizes": lambda: raw.HistogramFixedWidth(
             values=[1.], value_range=[0., 2.], nbins=[2, 3]),
+        "HistogramFixedWidth of a negative size": lambda: raw.HistogramFixedWidth(
+            values=[1.], value_range=[0., 2.], nbins=-5),
+        "HistogramFixedWidth of three bounds": lambda: raw.HistogramFixedWidth(
+            values=[1.], value_range=[0., 1., 2.], nbins=5),
         "Bincount of a negative size": lambda: raw.Bincount(
             arr=[1, 2], size=-1, weights=tf.zeros([0])),
         "Bincount of other weights": lambda: raw.DenseBincount(

@@ -124,11 +124,15 @@ class HistogramKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const int64_t bins,
         run.GetScalar(2, "nbins should be a scalar, but got shape "));
-    if (range.shape() != Shape{2} || bins <= 0) {
+    if (range.shape() != Shape{2}) {
       return absl::InvalidArgumentError(
-          "value_range should be a vector of 2 elements, and nbins positive, "
-          "got shape " +
-          range.shape().ToString() + " and " + std::to_string(bins));
+          "value_range should be a vector of 2 elements, not of shape " +
+          range.shape().ToString());
+    }
+    if (bins <= 0) {
+      return absl::InvalidArgumentError(
+          "nbins should be a positive number, but got '" +
+          std::to_string(bins) + "'");
     }
     double bounds[2] = {};
     ir::VisitStored(range.dtype(), [&](auto tag) {
