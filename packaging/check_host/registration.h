@@ -171,10 +171,11 @@ inline void CheckGraphType(Plugin& plugin) {
   if (passes == "CPU" || passes == "GPU") {
     return report.Note("passes for TensorFlow's own device type " + passes);
   }
-  report.Expect(passes == host->device_type(),
-                "the passes are registered for the device type '" + passes +
-                    "', and the device has the type '" + host->device_type() +
-                    "': the passes never run");
+  report.Expect(
+      passes == host->device_type(),
+      "the passes are registered for the device type '" + passes +
+          "', and the device has the type '" + host->device_type() +
+          "': unless another plug-in has the former, the passes never run");
 }
 
 // Runs short random programs on the first device, if there is one.

@@ -231,10 +231,10 @@ def check_library(library, is_installed=False):
     if are_lost:
         findings.append(Finding(
             "error", f"{library}: the graph passes are registered for the device type "
-            f"{passes}, and the device has the type {' and '.join(types)}: the passes never "
-            "run.", "Give TFPLUG_REGISTER_GRAPH_PASSES the text of Platform::kType; without "
-            "tfplug, TP_OptimizerRegistrationParams::device_type that of "
-            "SP_Platform::type."))
+            f"{passes}, and the device has the type {' and '.join(types)}: unless another "
+            "plug-in has the former, the passes never run.",
+            "Give TFPLUG_REGISTER_GRAPH_PASSES the text of Platform::kType; without tfplug, "
+            "TP_OptimizerRegistrationParams::device_type that of SP_Platform::type."))
     findings += _about_training(library, result, are_lost)
     return findings, types
 
