@@ -249,7 +249,8 @@ def check_bazel(tfplug, work):
     command = options[0].replace("$(tfplug --bazeldir)", tfplug("--bazeldir")).replace(
         "$(tfplug abseil)", abseil())
     run("env", "-C", project, "bazel", "--batch", f"--output_user_root={work}/bazel",
-        *command.split(), "--override_repository=platforms=/usr/share/bazel/platforms",
+        *command.split(), "--spawn_strategy=local",
+        "--override_repository=platforms=/usr/share/bazel/platforms",
         *(f"--override_repository=rules_{each.name}={each}" for each in rules.iterdir()))
     plugin = project / "bazel-bin/libmy_device.so"
     run(sys.executable, ROOT / "tests/symbols_test.py", plugin, "--expect", "SE_InitPlugin",
