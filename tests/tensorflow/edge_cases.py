@@ -243,6 +243,7 @@ def messages(tf, raw):
         "MatrixInverse of zeros": lambda: tf.linalg.inv(tf.zeros([2, 2])),
         "Lu of zeros": lambda: tf.linalg.lu(tf.zeros([2, 2])),
         "MatrixSolve with zeros": lambda: tf.linalg.solve(tf.zeros([2, 2]), tf.ones([2, 1])),
+        "Transpose of a repeated dimension": lambda: raw.Transpose(x=ones, perm=[1, 1]),
         "HistogramFixedWidth of two sizes": lambda: raw.HistogramFixedWidth(
             values=[1.], value_range=[0., 2.], nbins=[2, 3]),
         "HistogramFixedWidth of a negative size": lambda: raw.HistogramFixedWidth(

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -53,12 +54,15 @@ class TransposeKernel final : public BackendKernel {
                                           std::to_string(x.rank) + ")");
       }
       const auto d = static_cast<int>(p < 0 ? p + x.rank : p);
-      if ((used >> d & 1) != 0) {
-        return absl::InvalidArgumentError(
-            std::to_string(d) + " is repeated in the permutation of transpose");
-      }
       used |= uint64_t{1} << d;
       from.AddDim(x.dim(d), x.stride(d));
+    }
+    for (int d = 0; d < x.rank; ++d) {
+      if ((used >> d & 1) == 0) {
+        return absl::InvalidArgumentError(std::to_string(d) +
+                                          " is missing from {" +
+                                          absl::StrJoin(perm, ",") + "}");
+      }
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(from)));
