@@ -78,6 +78,7 @@ FAULTS = {
     "struct_size_ignored": "layouts",
     "struct_size_zero": "struct-sizes",
     "sums_split": "kernel-sets",
+    "task_error_throws": "host-callback",
     "task_refers_to_stack": "late-reads",
     "tensor_leak": "kernel-faults",
     "threads_race": "threads",

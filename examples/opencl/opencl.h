@@ -62,9 +62,9 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
                   machine_.id, CL_QUEUE_PROFILING_ENABLE);
   }
 
-  absl::Status GetStatus() override { return absl::OkStatus(); }
   absl::Status BlockHostUntilDone() override {
-    return cl.Call(cl.clFinish, queue());
+    TFPLUG_RETURN_IF_ERROR(cl.Call(cl.clFinish, queue()));
+    return GetStatus();
   }
   absl::StatusOr<cl_event> Mark() override {
     cl_event marker;
@@ -98,13 +98,16 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
   }
 
   // The task runs on a thread of the driver, or on this one if the queue is
-  // empty; the queue waits for `done`.
+  // empty; the queue waits for `done`. That is complete even if the task fails: of
+  // an event with an error, PoCL 3.1 aborts the process.
   absl::Status RunOnHost(tfplug::HostTask task) override {
     struct Waiting {
+      Stream& stream;
       tfplug::HostTask task;
       EventObject done;
     };
-    auto waiting = std::make_unique<Waiting>(Waiting{std::move(task), nullptr});
+    auto waiting =
+        std::make_unique<Waiting>(Waiting{*this, std::move(task), nullptr});
     TFPLUG_RETURN_IF_ERROR(
         Create(waiting->done, cl.clCreateUserEvent, machine_.context));
     TFPLUG_ASSIGN_OR_RETURN(const cl_event marker, Mark());
@@ -112,8 +115,8 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
     TFPLUG_RETURN_IF_ERROR(WaitForCommand(waiting->done.get()));
     const auto run = [](cl_event, cl_int, void* argument) {
       const std::unique_ptr<Waiting> owned(static_cast<Waiting*>(argument));
-      const bool ok = owned->task.Run().ok();
-      cl.clSetUserEventStatus(owned->done.get(), ok ? CL_COMPLETE : -1);
+      owned->stream.KeepError(owned->task.Run());
+      cl.clSetUserEventStatus(owned->done.get(), CL_COMPLETE);
     };
     Waiting* const argument = waiting.release();
     const cl_int code =

@@ -22,6 +22,22 @@ struct ExampleGraph {
   std::string name, text;
 };
 
+// Returns Gelu if the factor is the square root of a half.
+inline std::string GeluOf(const std::string& factor) {
+  return absl::StrCat(R"(
+x: float[2,7] = Placeholder() {dtype=float}
+half: float = 0.5
+one: float = 1
+factor: float = )",
+                      factor, R"(
+y: float[2,7] = Mul(x, factor)
+e: float[2,7] = Erf(y)
+p: float[2,7] = AddV2(e, one)
+h: float[2,7] = Mul(x, half)
+out: float[2,7] = Mul(h, p)
+)");
+}
+
 inline const std::vector<ExampleGraph>& HandMadeGraphs() {
   static const auto* const graphs = new std::vector<ExampleGraph>{
       {"a negative value behind Relu", R"(
@@ -89,28 +105,8 @@ m: float[2,3,3,3] = Conv2D(x, w) {strides=[1,2,2,1], padding="VALID", data_forma
 n: float[2,3,3,3] = FusedBatchNormV3(m, scale, offset, mean, variance) {U=float, epsilon=0.001, is_training=false, data_format="NHWC"}
 out: float[2,3,3,3] = Relu(n)
 )"},
-      {"Gelu", R"(
-x: float[2,7] = Placeholder() {dtype=float}
-half: float = 0.5
-one: float = 1
-factor: float = 0.70710678
-y: float[2,7] = Mul(x, factor)
-e: float[2,7] = Erf(y)
-p: float[2,7] = AddV2(e, one)
-h: float[2,7] = Mul(x, half)
-out: float[2,7] = Mul(h, p)
-)"},
-      {"something like Gelu, with another factor", R"(
-x: float[2,7] = Placeholder() {dtype=float}
-half: float = 0.5
-one: float = 1
-factor: float = 0.5
-y: float[2,7] = Mul(x, factor)
-e: float[2,7] = Erf(y)
-p: float[2,7] = AddV2(e, one)
-h: float[2,7] = Mul(x, half)
-out: float[2,7] = Mul(h, p)
-)"},
+      {"Gelu", GeluOf("0.70710678")},
+      {"something like Gelu, with another factor", GeluOf("0.5")},
       {"Swish, whose input is fetched", R"(
 x: float[3,3] = Placeholder() {dtype=float}
 out_2: float[3,3] = Neg(x)

@@ -62,7 +62,10 @@ inline void CheckKernels(Plugin& plugin) {
     }
   }
   std::string text = std::to_string(KernelRegistry::Get().kernels().size()) +
-                     " kernels of " + std::to_string(ops.size()) + " ops:";
+                     " kernels of " + std::to_string(ops.size()) +
+                     " ops in TensorFlow " +
+                     std::to_string(plugin.release.major) + "." +
+                     std::to_string(plugin.release.minor) + ":";
   for (const auto& [op, on_host] : ops) {
     text += " " + op;
     if (!on_host.empty()) {

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_CHECK_RESULTS_H_
 #define TFPLUG_CHECK_RESULTS_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -57,6 +59,8 @@ class GraphResults {
  private:
   static constexpr int kMost = 60;
   static constexpr std::chrono::seconds kLongest{10};
+  // Some hundred roundings of a float.
+  static constexpr float kRounding = 1e-5f;
   static constexpr char kNotRun[] = "the check cannot run it: ";
   using Values = std::vector<testing::Value<float>>;
 
@@ -98,6 +102,10 @@ class GraphResults {
     const auto before = Run(example->bytes, feeds, fetches);
     // The device need not have all kernels.
     if (!before.ok()) return true;
+    const auto tolerances = Tolerances(*example, feeds, fetches);
+    if (!report_.Ok(tolerances.status(), graph.name + ", every value")) {
+      return false;
+    }
     ++ran_;
     for (const bool has_shapes : {true, false}) {
       const std::string name =
@@ -116,9 +124,9 @@ class GraphResults {
         NoteUnknown(std::string(after.status().message()), name);
         continue;
       }
-      const std::string difference = after.ok()
-                                         ? Difference(fetches, *before, *after)
-                                         : after.status().ToString();
+      const std::string difference =
+          after.ok() ? Difference(fetches, *before, *after, *tolerances)
+                     : after.status().ToString();
       if (difference.empty()) continue;
       report_.Error(absl::StrCat(name, ": ", difference,
                                  ". The graph: ", Print(example->bytes),
@@ -207,8 +215,44 @@ class GraphResults {
     return values;
   }
 
+  // Returns how far each fetched value may be from the one before the passes, beside
+  // its own rounding: values that cancel each other out leave what they were rounded
+  // by, so that the largest of those from which it is computed decides.
+  absl::StatusOr<std::vector<float>> Tolerances(
+      const Example& example, const testing::Executor::Feeds& feeds,
+      const std::vector<std::string>& fetches) {
+    const auto graph = Graph::Parse(example.bytes);
+    std::vector<float> tolerances;
+    for (const std::string& fetch : fetches) {
+      std::vector<std::string> names = {fetch};
+      for (size_t i = 0; i < names.size(); ++i) {
+        const auto node = graph->FindNode(names[i]);
+        for (int k = 0; k < node.num_inputs(); ++k) {
+          const tfplug::Node from = node.input(k).node;
+          const std::string name(from.name());
+          const bool is_float =
+              PropertyOf(example.item, from).dtype == capi::TF_FLOAT;
+          if (is_float && absl::c_find(names, name) == names.end()) {
+            names.push_back(name);
+          }
+        }
+      }
+      auto values = Run(example.bytes, feeds, names);
+      if (!values.ok()) return values.status();
+      float largest = 0;
+      for (const testing::Value<float>& value : *values) {
+        for (const float element : value.elements) {
+          largest = std::max(largest, std::fabs(element));
+        }
+      }
+      tolerances.push_back(kRounding * largest);
+    }
+    return tolerances;
+  }
+
   static std::string Difference(const std::vector<std::string>& names,
-                                const Values& before, const Values& after) {
+                                const Values& before, const Values& after,
+                                const std::vector<float>& tolerances) {
     for (size_t i = 0; i < names.size(); ++i) {
       if (before[i].dims != after[i].dims) {
         return absl::StrCat(names[i], " has shape [",
@@ -218,8 +262,9 @@ class GraphResults {
       for (size_t k = 0; k < before[i].elements.size(); ++k) {
         const float a = before[i].elements[k], b = after[i].elements[k];
         // Fused ops may round less often.
-        const bool is_equal = a == b || (std::isnan(a) && std::isnan(b)) ||
-                              std::fabs(a - b) <= 1e-3f * (1 + std::fabs(a));
+        const bool is_equal =
+            a == b || (std::isnan(a) && std::isnan(b)) ||
+            std::fabs(a - b) <= 1e-3f * (1 + std::fabs(a)) + tolerances[i];
         if (is_equal) continue;
         return absl::StrCat("element ", k, " of ", names[i], " is ", b,
                             " after the passes, and ", a, " without them");

@@ -236,6 +236,14 @@ inline void CheckHostCallback(Plugin& plugin) {
       std::is_sorted(order->begin(), order->end()),
       "tasks of host_callback run in another order than the stream's");
   report.Ok(device->Problems(), "host_callback");
+  // What then happens to the stream is the plug-in's choice.
+  report.Step("a task of host_callback that fails");
+  auto other = device->CreateStream();
+  if (!report.Ok(other.status(), "create_stream")) return;
+  (*other)
+      ->RunOnHost([] { return absl::InternalError("expected"); })
+      .IgnoreError();
+  (*other)->BlockHostUntilDone().IgnoreError();
 }
 
 inline void CheckEvents(Plugin& plugin) {

@@ -260,6 +260,8 @@ TF_Bool host_callback(const SP_Device*, SP_Stream stream,
   stream->Add([=] {
     TF_Status* const status = TF_NewStatus();
     callback_fn(callback_arg, status);
+    // On a thread that nobody else guards.
+    if (Has("task_error_throws") && TF_GetCode(status) != TF_OK) throw 1;
     TF_DeleteStatus(status);
   });
   return 1;

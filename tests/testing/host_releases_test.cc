@@ -92,7 +92,8 @@ absl::Status UseDevice(Process& process, const std::string& type,
 
 absl::Status Use(const std::string& type, const std::string& path,
                  const Process::Options& options, uint64_t seed) {
-  auto& process = *new Process(options);  // never destroyed, as in TensorFlow
+  // Never destroyed, as in TensorFlow.
+  static auto& process = *new Process(options);
   TFPLUG_RETURN_IF_ERROR(process.Load(path));
   TFPLUG_RETURN_IF_ERROR(
       UseDevice(process, type, !options.virtual_devices.empty()));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -76,8 +77,20 @@ class BufferStream
     return times.end_ns;
   }
 
+  // Keeps the first error of work that its driver does not report, such as a host
+  // task, for GetStatus. A BlockHostUntilDone of `Self` returns GetStatus's error,
+  // too. Thread-safe: also for threads of the driver.
+  void KeepError(const absl::Status& status) {
+    const std::lock_guard<std::mutex> lock(status_mutex_);
+    status_.Update(status);
+  }
+
   // ---- The hooks of Stream -------------------------------------------------
 
+  absl::Status GetStatus() override {
+    const std::lock_guard<std::mutex> lock(status_mutex_);
+    return status_;
+  }
   absl::Status RecordEvent(Event& event) override {
     TFPLUG_ASSIGN_OR_RETURN(const Command command, self().Self::Mark());
     event.Set(command);
@@ -127,6 +140,8 @@ class BufferStream
   Self& self() { return static_cast<Self&>(*this); }
 
   const AddressSpace<Buffer>& addresses_;
+  std::mutex status_mutex_;
+  absl::Status status_;
 };
 
 // An allocator of buffers, which have addresses in an AddressSpace.

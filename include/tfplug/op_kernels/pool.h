@@ -201,7 +201,9 @@ inline void PoolOps(const Registrar& registrar) {
   for (const char* op : {"MaxPoolGradGrad", "MaxPool3DGradGrad"}) {
     registrar.Add<MaxPoolGradGrad>(KernelDef(op), "T", kFloatTypes);
   }
-  for (DataType type : registrar.Supported(kFloatTypes)) {
+  // TensorFlow's op has no float64.
+  for (DataType type :
+       registrar.Supported(kFloatTypes & ~kernel::SetOf(DataType::kDouble))) {
     registrar.Add<MaxPoolGrad>(
         KernelDef("MaxPool3DGrad").TypeConstraint("TInput", {type}), "T",
         kernel::SetOf(type));
