@@ -27,19 +27,14 @@ _PACKAGE = "grpcio==1.68.1"
 _SHA256 = "44a8502dd5de653ae6a73e2de50a401d84184f0331d0ac3daeb044e66d5c5054"
 # What is compiled: the parts of Abseil that a plug-in may use. Flags, logs and random
 # numbers, a quarter of the whole, are left out.
-# The key is the optimization: the second half, most of the code, formats texts and times
-# and reports crashes.
-_PARTS = {
-    "-O2": ("base", "container", "hash", "numeric", "profiling", "status",
-            "synchronization"),
-    "-O1": ("crc", "debugging", "strings", "time"),
-}
+_PARTS = ("base", "container", "crc", "debugging", "hash", "numeric", "profiling", "status",
+          "strings", "synchronization", "time")
 _NOT_COMPILED = re.compile(
     r"(test|benchmark|testing|listener|matchers|scoped_set_env|print_hash_of)")
-# The files of a half are compiled together, which takes a quarter of the time. These are
-# compiled with the other half: a file of their own defines the same names.
-_APART = frozenset(("numbers.cc", "poison.cc", "time.cc", "time_zone_posix.cc",
-                    "utf8_for_code_point.cc"))
+# The files are compiled together, which takes a fifth of the time. In these, a name that
+# another file defines as well is renamed.
+_RENAMED = {"numbers.cc": "kAsciiToInt", "poison.cc": "GetPageSize", "time.cc": "unix_epoch",
+            "time_zone_posix.cc": "kDigits", "utf8_for_code_point.cc": "kMaxCodePoint"}
 # The names by which pkg-config, CMake and Bazel know Abseil's parts, and Bazel's packages:
 # all are one archive.
 _MODULES = {"any_invocable": "functional", "base": "base", "cord": "strings",
@@ -47,10 +42,15 @@ _MODULES = {"any_invocable": "functional", "base": "base", "cord": "strings",
             "inlined_vector": "container", "int128": "numeric", "span": "types",
             "status": "status", "statusor": "status", "str_format": "strings",
             "strings": "strings", "synchronization": "synchronization", "time": "time"}
-_FLAGS = ("-std=c++17", "-DNDEBUG", "-w", "-fPIC", "-fvisibility=hidden",
+# The aliases of statusor_internal.h.
+_CONDITION = re.compile(r"^using (\w+) =\s+(absl::(?:con|dis)junction<[^;]*>);$",
+                        re.MULTILINE)
+# Most of the code formats texts and times or reports crashes, and a launch calls little
+# of the rest: -Og takes two thirds of the time of -O1.
+_FLAGS = ("-std=c++17", "-DNDEBUG", "-w", "-Og", "-fPIC", "-fvisibility=hidden",
           "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
 # Change it with what is built: another recipe's build is not used.
-_RECIPE = f"7: Abseil {_VERSION} {' '.join(_FLAGS)}"
+_RECIPE = f"8: Abseil {_VERSION} {' '.join(_FLAGS)}"
 
 _PKG_CONFIG = """\
 prefix=${{pcfiledir}}/../..
@@ -144,64 +144,48 @@ def _fetch(directory):
     return next(directory.glob("*/third_party/abseil-cpp"))
 
 
-def _groups(source):
-    """Yields the name of an object, its optimization, and the files to compile together
-    for it."""
-    files = {optimization: [] for optimization in _PARTS}
-    for optimization, parts in _PARTS.items():
-        (other,) = _PARTS.keys() - {optimization}
-        for part in parts:
-            for path in sorted((source / "absl" / part).rglob("*.cc")):
-                if not _NOT_COMPILED.search(path.name):
-                    files[other if path.name in _APART else optimization].append(path)
-    for optimization, together in files.items():
-        if together:
-            yield _PARTS[optimization][0], optimization, together
+def _unit(files):
+    """Returns the text of a file that includes `files`."""
+    lines = []
+    for path in files:
+        name = _RENAMED.get(path.name) if len(files) > 1 else None
+        lines += [f'#include "{path}"'] if name is None else [
+            f"#define {name} {name}_of_{path.stem}", f'#include "{path}"', f"#undef {name}"]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _compile(source, objects, compiler):
     """Compiles all files, and returns the paths of the objects."""
-    groups = list(_groups(source))
-    if not groups:
+    files = [path for part in _PARTS for path in sorted((source / "absl" / part).rglob("*.cc"))
+             if not _NOT_COMPILED.search(path.name)]
+    if not files:
         raise Error(f"{source} does not contain the source of Abseil.")
-    total, done = sum(len(files) for *_, files in groups), 0
 
-    def compile_group(name, optimization, files):
-        """Returns the objects of files that are compiled together, if possible."""
+    def compile_together(name, files):
+        """Returns the object of some files, or None if they cannot be compiled together."""
         unit, result = objects / f"{name}.cc", objects / f"{name}.o"
-        unit.write_text("".join(f'#include "{path}"\n' for path in files))
-        command = [*compiler, *_FLAGS, optimization, f"-I{source}", "-c", unit, "-o",
-                   result]
+        unit.write_text(_unit(files))
+        command = [*compiler, *_FLAGS, f"-I{source}", "-c", unit, "-o", result]
         ran = subprocess.run(list(map(str, command)), check=False, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if not ran.returncode:
-            return [result]
-        if len(files) == 1:
+        if ran.returncode and len(files) == 1:
             raise Error(f"{shlex.join(compiler)} cannot compile {files[0].name}:\n"
                         f"{ran.stdout.strip()[-2000:]}")
-        # The files of another release of Abseil may define a name twice.
-        return [one for index, path in enumerate(files)
-                for one in compile_group(f"{name}_{index}", optimization, [path])]
+        return None if ran.returncode else result
 
-    def show():
-        if not sys.stderr.isatty():
-            if not done:
-                print("tfplug abseil: building Abseil, once on this machine, in half a "
-                      "minute of processor time", file=sys.stderr, flush=True)
-        else:
-            print(f"\rtfplug abseil: {done} of {total} files",
-                  end="\n" if done == total else "", file=sys.stderr, flush=True)
-
-    results = []
-    show()
-    processors = len(os.sched_getaffinity(0))
-    with concurrent.futures.ThreadPoolExecutor(processors) as pool:
-        running = {pool.submit(compile_group, *group): len(group[-1]) for group in groups}
-        for finished in concurrent.futures.as_completed(running):
-            results += finished.result()
-            done += running[finished]
-            show()
-    return sorted(results)
+    print("tfplug abseil: building Abseil, once on this machine, in ten seconds of "
+          "processor time",
+          file=sys.stderr, flush=True)
+    together = compile_together("absl", files)
+    if together:
+        return [together]
+    # The files of another release of Abseil may define other names twice.
+    print(f"tfplug abseil: building its {len(files)} files one by one", file=sys.stderr,
+          flush=True)
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(
+            lambda index: compile_together(f"absl_{index}", [files[index]]),
+            range(len(files))))
 
 
 def _install(source, objects, root, compiler):
@@ -217,6 +201,10 @@ def _install(source, objects, root, compiler):
             target = headers / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
+    # A class that derives from a condition is one name to the compiler, where an alias is
+    # all of its parts: a StatusOr takes a fifth of the time.
+    conditions = headers / "absl/status/internal/statusor_internal.h"
+    conditions.write_text(_CONDITION.sub(r"struct \1 : \2 {};", conditions.read_text()))
     # The types are those of C++17, whatever standard the plug-in is compiled with.
     options = headers / "absl/base/options.h"
     text = re.sub(r"(#define ABSL_OPTION_USE_STD_\w+) 2", r"\1 1", options.read_text())
@@ -269,7 +257,7 @@ def _build(source):
     prefix = kept_build.cache() / f"{_name()}-{_VERSION}-{key}"
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        source = source or _fetch(directory)
+        source = source.resolve() if source else _fetch(directory)
         objects = directory / "objects"
         objects.mkdir()
         try:

@@ -212,6 +212,38 @@ TEST_CASE("Map changes its inputs in place") {
   }
 }
 
+// Compares the conversion of From to T on the host with the reference's.
+template <class From, class T>
+void CheckConversion(unsigned seed) {
+  ExpressionBuilder builder;
+  builder.Output(builder.Input(kDataTypeOf<From>), kDataTypeOf<T>);
+  const auto convert = std::move(builder).Build();
+  Random random(seed);
+  testing::Reference reference;
+  Host host;
+  const Dims dims = SomeDims(random);
+  Array<From> in(random, dims);
+  in.Fill([&] { return Any<From>(random); });
+  Twins<T> out(random, dims);
+  REQUIRE(
+      reference.launcher.Map(*convert, {in.view()}, {out.first.view()}).ok());
+  REQUIRE(host.launcher.Map(*convert, {in.view()}, {out.second.view()}).ok());
+  ForEachIndex(dims, [&](const Dims& at) {
+    CHECK(AreEqual(out.first.at(at), out.second.at(at)));
+  });
+}
+
+TEST_CASE_TEMPLATE("outputs of another type than their values", T, ALL_TYPES) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    CheckConversion<float, T>(seed);
+    CheckConversion<double, T>(seed);
+    CheckConversion<int32_t, T>(seed);
+    CheckConversion<uint64_t, T>(seed);
+    CheckConversion<bool, T>(seed);
+  }
+}
+
 TEST_CASE("Elements of an axis") {
   ExpressionBuilder builder;
   const Value index = builder.Input(DataType::kInt32);

@@ -19,11 +19,13 @@
 #include "tfplug/graph/internal/editor.h"
 #include "tfplug/graph/internal/function_body.h"
 #include "tfplug/graph/internal/graph_state.h"
-#include "tfplug/graph/internal/graph_tables.h"
 #include "tfplug/graph/internal/topological_sort.h"
 #include "tfplug/graph/internal/writer.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/graph/ranges.h"
+#ifndef TFPLUG_SEPARATE
+#include "tfplug/graph/internal/graph_tables.h"
+#endif
 
 #pragma GCC visibility push(hidden)
 

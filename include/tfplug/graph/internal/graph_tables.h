@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/separate.h"
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/internal/node_fields.h"
 
@@ -19,7 +20,7 @@
 // index when they are first needed.
 namespace tfplug::graph_internal {
 
-inline void GraphState::Clear() {
+TFPLUG_SEPARABLE void GraphState::Clear() {
   bytes_ = {};
   index_.Clear();
   num_parsed_ = num_removed_ = num_boundary_ = 0;
@@ -35,12 +36,12 @@ inline void GraphState::Clear() {
   overlay_.Clear();
 }
 
-inline absl::Status GraphState::Parse(absl::string_view graph_def) {
+TFPLUG_SEPARABLE absl::Status GraphState::Parse(absl::string_view graph_def) {
   Clear();
   return Index(graph_def);
 }
 
-inline absl::Status GraphState::Index(absl::string_view bytes) {
+TFPLUG_SEPARABLE absl::Status GraphState::Index(absl::string_view bytes) {
   if (bytes.size() > INT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the graph has ", bytes.size(),
@@ -68,12 +69,12 @@ inline absl::Status GraphState::Index(absl::string_view bytes) {
 
 // ---- Names ----
 
-inline void GraphState::NoteDuplicate(uint32_t n) {
+TFPLUG_SEPARABLE void GraphState::NoteDuplicate(uint32_t n) {
   Note(absl::InvalidArgumentError(
       absl::StrCat("two nodes have the name '", name(n), "'")));
 }
 
-inline void GraphState::BuildNames() {
+TFPLUG_SEPARABLE void GraphState::BuildNames() {
   // Inputs cannot refer to a result of a function, so results have no entries.
   const uint32_t first_result = results_.empty() ? size() : results_[0].node;
   ParsedHashes& hashes = index_.hashes;
@@ -92,7 +93,7 @@ inline void GraphState::BuildNames() {
   hashes.nodes.clear();  // Nodes may be renamed from now on.
 }
 
-inline absl::Status GraphState::CheckName(absl::string_view name) {
+TFPLUG_SEPARABLE absl::Status GraphState::CheckName(absl::string_view name) {
   if (name.empty()) {
     return absl::InvalidArgumentError("the name of a node cannot be empty");
   }
@@ -182,7 +183,7 @@ void GraphState::ResolveOneByOne(const F& parse) {
 
 // Puts each node's data edges before its control edges, of which there are at
 // most `num_controls`.
-inline void GraphState::PutControlsLast(uint32_t num_controls) {
+TFPLUG_SEPARABLE void GraphState::PutControlsLast(uint32_t num_controls) {
   const Edge* const edges = edges_.data();
   uint32_t num_last = 0;
   for (uint32_t n = 0; n < num_parsed_; ++n) {
@@ -209,7 +210,7 @@ inline void GraphState::PutControlsLast(uint32_t num_controls) {
   }
 }
 
-inline void GraphState::BuildEdges() {
+TFPLUG_SEPARABLE void GraphState::BuildEdges() {
   EnsureNames();
   has_edges_ = true;
   if (ABSL_PREDICT_FALSE(is_function_)) {
@@ -234,7 +235,7 @@ inline void GraphState::BuildEdges() {
   }
 }
 
-inline void GraphState::NoteMissing() {
+TFPLUG_SEPARABLE void GraphState::NoteMissing() {
   for (uint32_t n = 0; n < num_parsed_; ++n) {
     const char* p = input_bytes(n);
     for (uint32_t e = index_.first_edge(n); e < index_.first_edge(n + 1); ++e) {
@@ -250,7 +251,7 @@ inline void GraphState::NoteMissing() {
 
 // ---- Uses ----
 
-inline void GraphState::BuildUseCounts() {
+TFPLUG_SEPARABLE void GraphState::BuildUseCounts() {
   EnsureEdges();
   uses_.BuildCounts(size(), num_parsed_edges(), edges_);
   for (uint32_t i = 0; i < results_.size(); ++i) {
@@ -260,7 +261,7 @@ inline void GraphState::BuildUseCounts() {
   }
 }
 
-inline void GraphState::BuildUses() {
+TFPLUG_SEPARABLE void GraphState::BuildUses() {
   EnsureUseCounts();
   uses_.BuildLists(index_.records, size(), num_parsed_, edges_, added_edges_);
 }

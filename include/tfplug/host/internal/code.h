@@ -253,16 +253,60 @@ inline void HostLoad(int type, int64_t rows, int64_t n, const HostRows& x,
   });
 }
 
+// Stores dense values of the type in which T is computed.
+template <class T>
+void StoreRows(int64_t rows, int64_t n, const ir::Computed<T>* x,
+               const HostRows& y) {
+  using C = ir::Computed<T>;
+  const auto convert = [](C v) { return ir::Convert<T>(v); };
+  if (y.stride == 1 && y.row_stride == n) {
+    n *= rows;
+    rows = 1;
+  }
+  T* row = static_cast<T*>(y.data);
+  for (int64_t r = 0; r < rows; ++r, x += n, row += y.row_stride) {
+    if (y.stride == 1) {
+      ir::Each(n, row, x, convert);
+    } else {
+      TFPLUG_INTERNAL_NO_OVERLAP
+      for (int64_t i = 0; i < n; ++i) row[i * y.stride] = convert(x[i]);
+    }
+  }
+}
+
 inline void HostStore(int from, int type, int64_t rows, int64_t n,
                       const void* x, const HostRows& y) {
-  ir::VisitComputed(static_cast<DataType>(from), [&](auto from_tag) {
-    using From = typename decltype(from_tag)::type;
-    ir::VisitStored(static_cast<DataType>(type), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      ConvertRows(rows, n, static_cast<const From*>(x), n, 1,
-                  static_cast<T*>(y.data), y.row_stride, y.stride,
-                  [](From v) { return ir::Convert<T>(v); });
-    });
+  ir::VisitStored(static_cast<DataType>(type), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = ir::Computed<T>;
+    if (static_cast<DataType>(from) == DataTypeOf<C>()) {
+      return StoreRows<T>(rows, n, static_cast<const C*>(x), y);
+    }
+    // Converts first: loops from each type to each other one, with strides, would
+    // be half of the code.
+    const char* values = static_cast<const char*>(x);
+    const size_t size = DataTypeSize(static_cast<DataType>(from));
+    const auto convert = [&](int64_t count, C* to) {
+      HostCompute(static_cast<int>(Opcode::kCast), type, from, count, to,
+                  values, nullptr, nullptr);
+      values += static_cast<size_t>(count) * size;
+    };
+    constexpr int64_t kPiece = 256;
+    C piece[kPiece];
+    T* row = static_cast<T*>(y.data);
+    for (int64_t r = 0; r < rows; ++r, row += y.row_stride) {
+      if constexpr (std::is_same_v<T, C>) {
+        if (y.stride == 1) {
+          convert(n, row);
+          continue;
+        }
+      }
+      for (int64_t i = 0; i < n; i += kPiece) {
+        const int64_t some = n - i < kPiece ? n - i : kPiece;
+        convert(some, piece);
+        StoreRows<T>(1, some, piece, {row + i * y.stride, some, y.stride});
+      }
+    }
   });
 }
 

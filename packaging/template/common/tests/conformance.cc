@@ -5,7 +5,7 @@
 
 #include "backend.h"
 #include "tfplug/testing/backend_conformance.h"
-#include "tfplug/testing/fake_tensorflow.h"
+#include "tfplug/testing/fake_device_functions.h"
 #include "tfplug/testing/host.h"
 
 namespace testing = tfplug::testing;
@@ -25,7 +25,8 @@ void Check(const char* what, const absl::Status& status) {
 }  // namespace
 
 int main() {
-  testing::ScopedFakeTensorFlow tensorflow;
+  // A test of kernels or passes needs all of fake_tensorflow.h.
+  testing::ScopedFakeDeviceFunctions tensorflow;
   auto host = testing::Host::Register(&SE_InitPlugin);
   Check("registration", host.status());
   if (!host.ok()) return 1;
