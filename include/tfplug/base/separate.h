@@ -5,8 +5,8 @@
 // By default, every function of the library is inline. With TFPLUG_SEPARATE, which
 // the build systems' targets for separate compilation define, headers only declare
 // the largest parts: op kernels, default passes, the tables of graphs and
-// computation on the host. The
-// files in tfplug/separate/ define them, once in a plug-in.
+// computation on the host. The files in tfplug/separate/ define them, once in a
+// plug-in.
 #ifdef TFPLUG_SEPARATE
 #define TFPLUG_SEPARABLE
 #else
