@@ -34,6 +34,7 @@ T Any(Random& random) {
 }
 template <class T>
 bool AreEqual(T a, T b) {
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): of the bits of NaN.
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 

@@ -71,14 +71,15 @@ class Graph {
             class = std::enable_if_t<std::is_same_v<String, std::string>>>
   static absl::StatusOr<Graph> Parse(String&& graph_def,
                                      GraphWorkspace* workspace = nullptr) {
-    auto bytes = std::make_unique<const std::string>(std::move(graph_def));
+    auto bytes =
+        std::make_unique<const std::string>(std::forward<String>(graph_def));
     absl::StatusOr<Graph> graph = Parse(absl::string_view(*bytes), workspace);
     if (graph.ok()) graph->owned_bytes_ = std::move(bytes);
     return graph;
   }
   // Nodes stay valid when their Graph is moved.
-  Graph(Graph&&);
-  Graph& operator=(Graph&&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
   ~Graph();
 
   int64_t num_nodes() const { return state_->num_live(); }
@@ -204,8 +205,8 @@ struct GraphFunction {
 
 // ---- Implementation ----
 
-inline Graph::Graph(Graph&&) = default;
-inline Graph& Graph::operator=(Graph&& other) {
+inline Graph::Graph(Graph&&) noexcept = default;
+inline Graph& Graph::operator=(Graph&& other) noexcept {
   if (this != &other) {
     ReturnMemory();
     state_ = std::move(other.state_);
