@@ -238,8 +238,10 @@ class Run {
       testing::GraphTextOptions text;
       text.device = "FAULTY";
       TFPLUG_RETURN_IF_ERROR(testing::AddNodes(graph, kGraph, text).status());
-      TFPLUG_ASSIGN_OR_RETURN(executor_,
-                              testing::Executor::Create(process_, graph, {}));
+      testing::Executor::Options options;
+      options.threads = 2;
+      TFPLUG_ASSIGN_OR_RETURN(
+          executor_, testing::Executor::Create(process_, graph, options));
     }
     const std::vector<float> in(64, 3);
     TFPLUG_ASSIGN_OR_RETURN(
