@@ -243,6 +243,9 @@ def messages(tf, raw):
         "MatrixInverse of zeros": lambda: tf.linalg.inv(tf.zeros([2, 2])),
         "Lu of zeros": lambda: tf.linalg.lu(tf.zeros([2, 2])),
         "MatrixSolve with zeros": lambda: tf.linalg.solve(tf.zeros([2, 2]), tf.ones([2, 1])),
+        "Conv3DBackpropFilterV2 of a scalar size": lambda: raw.Conv3DBackpropFilterV2(
+            input=tf.ones([2, 2, 2, 2, 1]), filter_sizes=0, strides=[1] * 5,
+            out_backprop=tf.ones([2, 2, 2, 2, 1]), padding="VALID"),
         "Transpose of a repeated dimension": lambda: raw.Transpose(x=ones, perm=[1, 1]),
         "HistogramFixedWidth of two sizes": lambda: raw.HistogramFixedWidth(
             values=[1.], value_range=[0., 2.], nbins=[2, 3]),

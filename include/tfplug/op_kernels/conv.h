@@ -101,7 +101,11 @@ class ConvKernel : public BackendKernel {
   // the spatial dimensions.
   absl::StatusOr<Shape> Sizes(OpRun& run, int i, const Operand& filter,
                               const Operand& dy) const {
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, i));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Shape shape,
+        GetShape(run, i,
+                 i == 0 ? "input_sizes shape must be rank 1, got shape "
+                        : "filter_sizes shape must be rank 1, got shape "));
     const int rank = attrs_.spatial() + 2;
     if (shape.rank() == rank) return shape;
     if (i != 0 || rank != 4 || is_depthwise_ || shape.rank() != 2 ||
