@@ -85,6 +85,11 @@ TEST_CASE("an op with every property") {
                                  "allows uninitialized input",
                                  "deprecated since 7: use another"});
   CHECK(RegisteredOps()[1]->flags.empty());
+  // TensorFlow lists it with its own ops.
+  const kernel_internal::OpList ops;
+  CHECK(ops.Has("MatMul"));
+  CHECK(ops.Has("Plain"));
+  CHECK(ops.GetArguments("MyScale") == std::vector<std::string>{"x", "y", "z"});
   auto context = MakeContext();
   CHECK(Infer(context, op.shape_function).ok());
   CHECK(context.outputs[0].ToString() == "[4,3,?]");
@@ -265,6 +270,7 @@ TEST_CASE("a lambda is a shape function, and its exceptions are errors") {
 TEST_CASE("a failed registration is logged and leaks nothing") {
   LeakCheckedFake fake({{2, 20}, {}});
   const auto init = [] {
+    RegisteredOps().clear();  // as in another process
     return Init([] { RegisterOp(OpDef("A").Input("x: float")); });
   };
   const int64_t calls = testing::CountCalls(init);

@@ -97,8 +97,8 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
 }
 // TensorFlow's own ops, which a test may set: the name, and perhaps the names
 // of inputs, and of type attributes with the numbers of the allowed types, if
-// not all are, up to 100 bytes in all: "MatMul a b T=1,2 U=". While there are
-// none, TF_GetAllOpList returns null.
+// not all are: "MatMul a b T=1,2 U=". While there are none, TF_GetAllOpList
+// returns null.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;
@@ -112,7 +112,12 @@ TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
   const bool is_empty = KnownOps().empty() && KnownOpList().empty();
   if (is_empty || Fault::Hits("TF_GetAllOpList")) return nullptr;
   const auto field = [](char tag, const std::string& bytes) {
-    return std::string{tag, static_cast<char>(bytes.size())} + bytes;
+    std::string result{tag};
+    size_t size = bytes.size();
+    for (; size >= 128; size /= 128) {
+      result += static_cast<char>(size % 128 + 128);
+    }
+    return result + static_cast<char>(size) + bytes;
   };
   std::string op_list = KnownOpList();
   int number = 0;
@@ -134,6 +139,19 @@ TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
       const std::string list = field('\x0a', field('\x32', types));
       op += field('\x22', types.empty() ? name : name + field('\x3a', list));
     }
+    op_list += field('\x0a', op);
+  }
+  // Those of plug-ins, with the names of their attributes and arguments.
+  for (const auto& defined : RegisteredOps()) {
+    std::string op = field('\x0a', defined->name);
+    const auto add = [&](char tag, const std::vector<std::string>& specs) {
+      for (const std::string& spec : specs) {
+        op += field(tag, field('\x0a', spec.substr(0, spec.find(':'))));
+      }
+    };
+    add('\x12', defined->inputs);
+    add('\x1a', defined->outputs);
+    add('\x22', defined->attrs);
     op_list += field('\x0a', op);
   }
   return MakeBuffer(op_list);
