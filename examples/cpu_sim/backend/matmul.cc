@@ -75,7 +75,9 @@ Division Divide(int64_t batch, int64_t m, int64_t n, int64_t k, int64_t cost) {
   constexpr int64_t kPanel = 64;             // rows or columns
   constexpr int64_t kFewest = 4, kMost = 8;  // blocks
   constexpr int64_t kDepth = 256;
-  Division result = {m >= n, std::max(m, n)};
+  Division result = {};
+  result.by_row = m >= n;
+  result.length = std::max(m, n);
   result.part =
       std::max(kPanel, result.length * kPieceCost / cost / kPanel * kPanel);
   result.parts = (result.length + result.part - 1) / result.part;
