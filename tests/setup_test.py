@@ -73,7 +73,9 @@ class KeptBuildTest(unittest.TestCase):
     def test_two_processes_build_once(self):
         source = self.root / "source"
         (source / "absl/base").mkdir(parents=True)
-        (source / "absl/base/options.h").write_text("")
+        (source / "absl/status/internal").mkdir(parents=True)
+        for header in ("base/options.h", "status/internal/statusor_internal.h"):
+            (source / "absl" / header).write_text("")
         (source / "absl/base/one.cc").write_text("int one;")
         compiler = self.root / "c++"
         compiler.write_text("#!/bin/sh\ncase $* in *-c*) echo >> $0.calls; sleep 1;; esac\n"
@@ -85,6 +87,7 @@ class KeptBuildTest(unittest.TestCase):
             env={**os.environ, "XDG_CACHE_HOME": str(self.root / "cache"),
                  "CXX": str(compiler)}) for _ in range(2)]
         first, second = (each.communicate()[0] for each in running)
+        self.assertTrue(first)
         self.assertEqual(first, second)
         self.assertTrue(pathlib.Path(first.strip(), "lib/libabsl.a").is_file())
         calls = pathlib.Path(f"{compiler}.calls").read_text().count("\n")
