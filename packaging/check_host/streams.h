@@ -236,7 +236,7 @@ inline void CheckHostCallback(Plugin& plugin) {
       std::is_sorted(order->begin(), order->end()),
       "tasks of host_callback run in another order than the stream's");
   report.Ok(device->Problems(), "host_callback");
-  // What then happens to the stream is the plug-in's choice.
+  // The plug-in chooses what then happens to the stream.
   report.Step("a task of host_callback that fails");
   auto other = device->CreateStream();
   if (!report.Ok(other.status(), "create_stream")) return;

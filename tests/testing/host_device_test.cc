@@ -88,7 +88,7 @@ TEST_CASE("memory must be aligned to 256 bytes from 2.22 on") {
 
 // ---- Virtual devices --------------------------------------------------------------
 
-// What the plug-in was called for.
+// Counts what the plug-in was called for.
 struct Calls {
   int usage = 0, live_devices = 0, created_devices = 0, events = 0;
   std::string priorities;  // of the streams; "-" without one

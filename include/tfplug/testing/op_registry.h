@@ -141,7 +141,7 @@ TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
     }
     op_list += field('\x0a', op);
   }
-  // Those of plug-ins, with the names of their attributes and arguments.
+  // Adds the ops of plug-ins, with the names of their attributes and arguments.
   for (const auto& defined : RegisteredOps()) {
     std::string op = field('\x0a', defined->name);
     const auto add = [&](char tag, const std::vector<std::string>& specs) {

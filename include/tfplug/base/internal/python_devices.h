@@ -29,16 +29,19 @@
 namespace tfplug::internal {
 
 inline constexpr char kPythonDevices[] = R"py(
+def function_of_options(context):
+  """Returns the name of the function with the options of plug-ins' devices, and
+  whether it is also that of GPUs, as before 2.18."""
+  name = "_compute_pluggable_device_options"
+  with_gpus = not hasattr(context.Context, name)
+  return "_compute_gpu_options" if with_gpus else name, with_gpus
+
 def number_devices_apart(device_type):
   import collections
   import functools
   from tensorflow.python.eager import context
 
-  # 2.18 has a function for plug-ins; in earlier releases they are like GPUs.
-  name = "_compute_pluggable_device_options"
-  with_gpus = not hasattr(context.Context, name)
-  if with_gpus:
-    name = "_compute_gpu_options"
+  name, with_gpus = function_of_options(context)
   function = getattr(context.Context, name, None)
   if function is None or hasattr(function, "tfplug"):
     return
@@ -72,9 +75,7 @@ def poll_every(microseconds):
   import functools
   from tensorflow.python.eager import context
 
-  name = "_compute_pluggable_device_options"
-  if not hasattr(context.Context, name):
-    name = "_compute_gpu_options"
+  name, _ = function_of_options(context)
   function = getattr(context.Context, name)
 
   @functools.wraps(function)
