@@ -292,8 +292,9 @@ def examine(named=()):
     if any(each.level == "error" for each in findings):
         return findings
     if named:
-        about_places = [each for path in named for each in check_named(path)]
-        libraries = [os.path.abspath(path) for path in named if not any(check_named(path))]
+        about_named = [(path, list(check_named(path))) for path in named]
+        about_places = [each for _, about in about_named for each in about]
+        libraries = [os.path.abspath(path) for path, about in about_named if not about]
     else:
         libraries, about_places = find_libraries()
     findings += about_places
