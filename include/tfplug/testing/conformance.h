@@ -21,7 +21,7 @@ namespace tfplug::testing {
 
 struct ConformanceOptions {
   uint64_t seed = 1;
-  // The time for finding failures; shrinking one takes a few seconds more.
+  // The time for finding failures; shrinking one takes up to 10 seconds more.
   double seconds = 1;
 };
 
@@ -51,7 +51,7 @@ inline DeviceProgram WithPauses(const DeviceProgram& program) {
   return slow;
 }
 
-// Makes a failing program smaller for up to 5 seconds: removes steps, reduces
+// Makes a failing program smaller for up to 10 seconds: removes steps, reduces
 // sizes. `run` returns a difference, or "".
 template <class Run>
 class Shrinker {
@@ -64,8 +64,17 @@ class Shrinker {
   void Shrink() {
     // Whether it fails may depend on the speed of threads.
     const DeviceProgram original = program_;
-    failures_needed_ = 3;
     if (!Try(original) && !Try(WithPauses(original))) failures_needed_ = 1;
+    RemoveAndReduce();
+    // A smaller program may have passed by luck, which more runs show.
+    runs_ = 15;
+    RemoveAndReduce();
+  }
+  const DeviceProgram& program() const { return program_; }
+  const std::string& difference() const { return difference_; }
+
+ private:
+  void RemoveAndReduce() {
     for (bool is_smaller = true; is_smaller && !deadline_.has_passed();) {
       is_smaller = false;
       for (size_t n = program_.size(); n > 0; n /= 2) {
@@ -76,23 +85,18 @@ class Shrinker {
       }
     }
   }
-  const DeviceProgram& program() const { return program_; }
-  const std::string& difference() const { return difference_; }
-
- private:
-  // Takes the program if it fails as often as needed in three runs.
+  // Takes the program if it fails as often as needed in so many runs.
   bool Try(const DeviceProgram& program) {
     if (!IsRaceFree(program)) return false;
     int failures = 0;
-    for (int i = 0; i < 3 && failures < failures_needed_; ++i) {
+    for (int left = runs_; failures < failures_needed_; --left) {
+      if (left < failures_needed_ - failures) return false;
       if (deadline_.has_passed()) return false;
       std::string found = run_(program);
-      if (found.empty() && failures_needed_ == 3) return false;
       if (found.empty()) continue;
       difference_ = std::move(found);
       ++failures;
     }
-    if (failures < failures_needed_) return false;
     program_ = program;
     return true;
   }
@@ -123,8 +127,9 @@ class Shrinker {
   DeviceProgram program_;
   std::string difference_;
   const Run run_;
-  const Deadline deadline_{5};
-  int failures_needed_ = 1;
+  const Deadline deadline_{10};
+  int failures_needed_ = 3;
+  int runs_ = 3;
 };
 
 // Checks that copies, fills, host tasks, events and streams of a device do what
