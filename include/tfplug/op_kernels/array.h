@@ -274,7 +274,7 @@ inline void ArrayOps(const Registrar& registrar) {
                                    kCopiedTypes);
   }
   registrar.Add<TileKernel>(KernelDef("Tile").HostMemory("multiples"), "T",
-                            kMovedTypes);
+                            kCopiedTypes);
   registrar.Add<ReverseKernel>(KernelDef("ReverseV2").HostMemory("axis"), "T",
                                kCopiedTypes);
   registrar.Add<BroadcastToKernel>(KernelDef("BroadcastTo").HostMemory("shape"),

@@ -101,9 +101,10 @@ class SelectKernel final : public BackendKernel {
     Operand rows = condition;
     for (int d = rows.rank; d < x.rank; ++d) rows.AddDim(x.dim(d), 0);
     if (condition.rank == 0) rows = BroadcastTo(condition, shape);
-    const Operand a = ir::AsBits(x), b = ir::AsBits(y);
+    const Operand a = ir::AsWords(x), b = ir::AsWords(y);
     TFPLUG_ASSIGN_OR_RETURN(const Operand out, run.AllocateOutput(0, shape));
-    const Operand z = ir::AsBits(out);
+    const Operand z = ir::AsWords(out);
+    if (z.rank > rows.rank) rows.AddDim(2, 0);  // complex128
     TFPLUG_ASSIGN_OR_RETURN(
         const Expression select,
         MakeExpression(
@@ -344,11 +345,11 @@ class MatrixBandPartKernel final : public BackendKernel {
           ShapeOf(x).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    const Operand bits = ir::AsBits(x);
+    const auto from = MovableParts(x), to = MovableParts(y);
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         const Expression keep,
-        MakeExpression({bits.type, kInt64, kInt64, kInt64}, {bits.type},
+        MakeExpression({to[0].type, kInt64, kInt64, kInt64}, {to[0].type},
                        [](Value v, Value diagonal, Value low, Value high) {
                          const Value inside =
                              ((low < 0) | (diagonal <= low)) &
@@ -357,11 +358,15 @@ class MatrixBandPartKernel final : public BackendKernel {
                        }));
     Operand diagonal = ir::IndexOf(x, row);  // row - column
     diagonal.stride(row + 1) = -1;
-    return run.launcher().Map(
-        keep,
-        {bits, diagonal, ir::ScalarOf(kInt64, static_cast<double>(lower), x),
-         ir::ScalarOf(kInt64, static_cast<double>(upper), x)},
-        {ir::AsBits(y)});
+    for (size_t i = 0; i < to.size(); ++i) {
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+          keep,
+          {from[i], diagonal,
+           ir::ScalarOf(kInt64, static_cast<double>(lower), x),
+           ir::ScalarOf(kInt64, static_cast<double>(upper), x)},
+          {to[i]}));
+    }
+    return absl::OkStatus();
   }
 };
 
@@ -389,7 +394,7 @@ inline void ConvertOps(const Registrar& registrar) {
       {{"AddN", kAddN, AddAll, nullptr, Shapes::kEqual}, kAddN, "T"});
   registrar.Add<FillKernel>(KernelDef("Fill").HostMemory("dims"), "T",
                             kCopiedTypes & ~kInt32Type);
-  registrar.Add<SelectKernel>(KernelDef("Select"), "T", kMovedTypes);
+  registrar.Add<SelectKernel>(KernelDef("Select"), "T", kCopiedTypes);
   registrar.Add<AddNKernel>(KernelDef("AddN"), "T", kAddN);
   registrar.Add<RangeKernel>(
       KernelDef("Range").HostMemory("start").HostMemory("limit").HostMemory(
@@ -405,7 +410,7 @@ inline void ConvertOps(const Registrar& registrar) {
           .TypeConstraint<int32_t, int64_t>("Tindex")
           .HostMemory("num_lower")
           .HostMemory("num_upper"),
-      "T", kMovedTypes);
+      "T", kCopiedTypes);
 }
 
 }  // namespace tfplug

@@ -218,7 +218,7 @@ class MatrixDiagKernel final : public BackendKernel {
 
   // Sets all elements to the op's padding value, input `i` if there is one.
   absl::Status SetPadding(OpRun& run, int i, const Operand& to) const {
-    if (!has_k_) return Fill(run, ir::AsBits(to), 0);
+    if (!has_k_) return Fill(run, ir::AsWords(to), 0);
     TFPLUG_ASSIGN_OR_RETURN(Operand value, GetView(run, i));
     // TensorFlow's CPU accepts a vector for MatrixDiagPart.
     if (value.num_elements() != 1 || (value.rank != 0 && i != 2)) {
@@ -264,7 +264,7 @@ class DiagKernel final : public BackendKernel {
       for (int d = 0; d < half; ++d) shape.add_dim(x.dim(d));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    if (!is_part_) TFPLUG_RETURN_IF_ERROR(Fill(run, ir::AsBits(y), 0));
+    if (!is_part_) TFPLUG_RETURN_IF_ERROR(Fill(run, ir::AsWords(y), 0));
     const Operand& large = is_part_ ? x : y;
     const Operand& small = is_part_ ? y : x;
     const Operand diagonal = DiagonalOf(
@@ -282,22 +282,22 @@ class DiagKernel final : public BackendKernel {
 inline void DiagonalOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"MatrixDiag", "MatrixDiagPart", "MatrixSetDiag"}) {
-    registrar.Add<MatrixDiagKernel>(KernelDef(op), "T", kMovedTypes);
+    registrar.Add<MatrixDiagKernel>(KernelDef(op), "T", kCopiedTypes);
   }
   for (const char* op : {"MatrixDiagV2", "MatrixDiagV3"}) {
     registrar.Add<MatrixDiagKernel>(KernelDef(op)
                                         .HostMemory("k")
                                         .HostMemory("num_rows")
                                         .HostMemory("num_cols"),
-                                    "T", kMovedTypes);
+                                    "T", kCopiedTypes);
   }
   for (const char* op : {"MatrixDiagPartV2", "MatrixDiagPartV3",
                          "MatrixSetDiagV2", "MatrixSetDiagV3"}) {
     registrar.Add<MatrixDiagKernel>(KernelDef(op).HostMemory("k"), "T",
-                                    kMovedTypes);
+                                    kCopiedTypes);
   }
   for (const char* op : {"Diag", "DiagPart"}) {
-    registrar.Add<DiagKernel>(KernelDef(op), "T", kNumberTypes);
+    registrar.Add<DiagKernel>(KernelDef(op), "T", kNumberTypes | kComplexTypes);
   }
 }
 

@@ -107,8 +107,8 @@ class StitchKernel final : public DeviceThenReadKernel {
       if (n == 0) continue;
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
           ScatterKind::kSet, Operand::Dense(indices.data, indices.type, {n}),
-          ir::AsBits(AsSlices(data, indices.rank)),
-          ir::AsBits(AsSlices(y, 1))));
+          ir::AsBits(AsParts(AsSlices(data, indices.rank))),
+          ir::AsBits(AsParts(AsSlices(y, 1)))));
     }
     return absl::OkStatus();
   }
@@ -193,7 +193,7 @@ class PartitionKernel final : public DeviceThenReadKernel {
            Operand::Dense(vector.data, vector.type, {count_, n})},
           {places}));
     }
-    const Operand rows = ir::AsBits(AsSlices(data, partitions.rank));
+    const Operand rows = ir::AsBits(AsParts(AsSlices(data, partitions.rank)));
     for (int64_t i = 0; i < count_; ++i) {
       Shape shape = {sizes[static_cast<size_t>(i)]};
       for (int d = partitions.rank; d < data.rank; ++d) {
@@ -205,7 +205,7 @@ class PartitionKernel final : public DeviceThenReadKernel {
       Operand part = ir::Range(places, 0, i, i + 1);
       part = Operand::Dense(part.data, part.type, {n});
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
-          ScatterKind::kSet, part, rows, ir::AsBits(AsSlices(y, 1))));
+          ScatterKind::kSet, part, rows, ir::AsBits(AsParts(AsSlices(y, 1)))));
     }
     return absl::OkStatus();
   }
@@ -274,12 +274,14 @@ class ReverseSequenceKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     Operand length = ir::WithoutDims(lengths);
     for (int d = 0; d < x.rank; ++d) length.AddDim(x.dim(d), d == batch);
-    return run.launcher().Map(
-        reverse_,
-        {ir::IndexOf(y, sequence), length,
-         ir::AsBits(ir::WithDim(ir::WithAxis(x, sequence), sequence,
-                                x.dim(sequence)))},
-        {ir::AsBits(y)});
+    const auto from = MovableParts(
+        ir::WithDim(ir::WithAxis(x, sequence), sequence, x.dim(sequence)));
+    const auto to = MovableParts(y);
+    for (size_t i = 0; i < to.size(); ++i) {
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+          reverse_, {ir::IndexOf(y, sequence), length, from[i]}, {to[i]}));
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -292,13 +294,13 @@ class ReverseSequenceKernel final : public BackendKernel {
 inline void PartitionOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
   for (const char* op : {"DynamicStitch", "ParallelDynamicStitch"}) {
-    registrar.Add<StitchKernel>(KernelDef(op), "T", kMovedTypes);
+    registrar.Add<StitchKernel>(KernelDef(op), "T", kCopiedTypes);
   }
   registrar.Add<PartitionKernel>(KernelDef("DynamicPartition"), "T",
-                                 kMovedTypes);
+                                 kCopiedTypes);
   registrar.Add<ReverseSequenceKernel>(
       KernelDef("ReverseSequence").TypeConstraint<int32_t, int64_t>("Tlen"),
-      "T", kMovedTypes);
+      "T", kCopiedTypes);
 }
 
 }  // namespace tfplug

@@ -181,7 +181,7 @@ class LocalNormKernel final : public BackendKernel {
 inline void PatchOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
   registrar.Add<PatchesKernel>(KernelDef("ExtractImagePatches"), "T",
-                               kMovedTypes);
+                               kCopiedTypes);
   registrar.Add<PatchesKernel>(KernelDef("ExtractVolumePatches"), "T",
                                kNumberTypes);
   for (const char* op : {"LRN", "LRNGrad"}) {

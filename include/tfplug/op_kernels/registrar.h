@@ -34,11 +34,8 @@ inline constexpr uint64_t kAllTypes =
     kNumberTypes | kernel::SetOf(DataType::kBool);
 inline constexpr uint64_t kComplexTypes =
     kernel::SetOf(DataType::kComplex64, DataType::kComplex128);
-// The types of ops that only move elements of up to 8 bytes.
-inline constexpr uint64_t kMovedTypes =
-    kAllTypes | kernel::SetOf(DataType::kComplex64);
-// The types of ops that only copy views: complex128 is copied as two words.
-inline constexpr uint64_t kCopiedTypes = kMovedTypes | kComplexTypes;
+// The types of ops that only copy elements: complex128 is copied as two words.
+inline constexpr uint64_t kCopiedTypes = kAllTypes | kComplexTypes;
 inline constexpr uint64_t kInt32Type = kernel::SetOf(DataType::kInt32);
 inline constexpr uint64_t kIndexTypes =
     kernel::SetOf(DataType::kInt32, DataType::kInt64);

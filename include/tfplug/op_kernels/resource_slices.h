@@ -218,7 +218,7 @@ inline void ResourceSliceOps(const Registrar& registrar) {
   registrar.Add<ResourceScatterKernel>(def("ResourceScatterUpdate"), "dtype",
                                        kAllTypes);
   registrar.Add<ResourceGatherNdKernel>(def("ResourceGatherNd"), "dtype",
-                                        kMovedTypes);
+                                        kCopiedTypes);
   const auto nd = [](const std::string& op) {
     return KernelDef("ResourceScatterNd" + op)
         .HostMemory("ref")

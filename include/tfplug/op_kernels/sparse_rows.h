@@ -209,7 +209,7 @@ inline void SparseRowOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
   // TensorFlow runs these eagerly as functions, whose arguments of int32 it
   // looks for on the host.
-  const uint64_t types = kMovedTypes & ~kInt32Type;
+  const uint64_t types = kCopiedTypes & ~kInt32Type;
   registrar.Add<FillEmptyRowsKernel>(
       KernelDef("SparseFillEmptyRows").HostMemory("dense_shape"), "T", types);
   registrar.Add<FillEmptyRowsKernel>(

@@ -369,14 +369,14 @@ class SparseConcatKernel final : public ReadThenHostKernel {
 inline void SparseTensorOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
   registrar.Add<SparseReorderKernel>(
-      KernelDef("SparseReorder").HostMemory("input_shape"), "T", kMovedTypes);
+      KernelDef("SparseReorder").HostMemory("input_shape"), "T", kCopiedTypes);
   registrar.Add<SparseReshapeKernel>(KernelDef("SparseReshape")
                                          .HostMemory("input_shape")
                                          .HostMemory("new_shape")
                                          .HostMemory("output_shape"));
   // TensorFlow runs these eagerly as functions, whose arguments of int32 it
   // looks for on the host.
-  const uint64_t types = kMovedTypes & ~kInt32Type;
+  const uint64_t types = kCopiedTypes & ~kInt32Type;
   registrar.Add<SparseSliceKernel>(KernelDef("SparseSlice")
                                        .HostMemory("shape")
                                        .HostMemory("start")
