@@ -85,6 +85,12 @@ def numbers(tf, raw):
         "gather of columns": lambda: tf.gather(matrix, [1, 0], axis=1),
         "gather_nd": lambda: tf.gather_nd(z, [[0], [2]]),
         "one_hot": lambda: tf.one_hot([0, 1], 2, z[0], z[1]),
+        "diagonals": lambda: tf.linalg.diag([z, z], k=1),
+        "reverse_sequence": lambda: tf.reverse_sequence(matrix, [1, 2], seq_axis=1),
+        "dynamic_stitch": lambda: tf.dynamic_stitch([[1, 0], [2]], [matrix, matrix[:1]]),
+        "dynamic_partition": lambda: tf.dynamic_partition(z, [1, 0, 1], 2)[1],
+        "band_part": lambda: tf.linalg.band_part(matrix, 0, -1),
+        "select": lambda: raw.Select(condition=[False, True], x=matrix, y=-matrix),
         "cumsum": lambda: tf.cumsum(z, exclusive=True, reverse=True),
         "softplus of halves": lambda: tf.nn.softplus(tf.constant(
             [-4.94, -5.5, -8., 4.97, 5.05, 5.11], tf.float16)),
