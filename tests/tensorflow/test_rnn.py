@@ -211,6 +211,29 @@ def connectionist_loss(device):
     return results, [n.attr["_lower_using_switch_merge"].b for n in loops]
 
 
+def gradient_of_complex_scan(device):
+    """Returns the gradient of a loop over lists of complex numbers, which TensorFlow
+    has on its own devices only."""
+    import tensorflow as tf
+    x = tf.constant([[1 + 2j, -1j], [0.5 - 1j, 2], [3j, 1 - 1j]], tf.complex64)
+
+    @tf.function
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.abs(tf.scan(lambda a, b: a * b, x)))
+        return tape.gradient(y, x)
+    with tf.device(device):
+        return gradient(x).numpy().view("float32").tolist()
+
+
+def test_gradient_of_a_loop_over_complex_numbers():
+    import numpy as np
+    ours, cpus = harness.run_each(gradient_of_complex_scan, [[SIM], [CPU]])
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    np.testing.assert_allclose(ours.value, cpus.value, rtol=1e-5)
+
+
 def test_the_loops_of_a_ctc_loss_become_part_of_the_graph():
     import numpy as np
     ours, cpus = harness.run_each(connectionist_loss, [["SIM:0"], ["CPU:0"]])

@@ -2,8 +2,11 @@
 #ifndef TFPLUG_PASSES_LOWER_LIST_GRADIENTS_H_
 #define TFPLUG_PASSES_LOWER_LIST_GRADIENTS_H_
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +39,9 @@ namespace tfplug {
 // Both ops move to the CPU if the pass cannot do this: other sums of lists, and
 // variants that the graph does not show to be lists, such as the optionals of
 // tf.cond's second derivative. TensorFlow then copies the elements. So do, in all
-// releases, the ops that forward a map of tensors (TensorMapInsert), whose keys
-// TensorFlow compares on the host, wherever they are.
+// releases, lists of types that TensorFlow has on its own devices only, such as
+// complex numbers, and the ops that forward a map of tensors (TensorMapInsert),
+// whose keys TensorFlow compares on the host, wherever they are.
 //
 // Runs for each device type of a plug-in after the author's passes, if
 // OptimizerSettings::replace_list_ops is true, the default.
@@ -47,31 +51,27 @@ class LowerListGradients : public GraphPass {
     for (Node node : passes_internal::ListValues::OnMaps(graph)) {
       if (IsOurs(context, node)) MoveToCpu(node);
     }
-    if (Has(&CApi::TF_AddNVariant) && Has(&CApi::TF_ZerosLikeVariant)) {
-      return absl::OkStatus();
-    }
-    std::vector<Node> found;
+    const bool has_kernels =
+        Has(&CApi::TF_AddNVariant) && Has(&CApi::TF_ZerosLikeVariant);
+    std::vector<std::pair<Node, Kind>> found;  // before any of them changes
     for (const char* op : {"ZerosLike", "AddN"}) {
       if (!graph.has_op(op)) continue;
       for (Node node : graph.nodes(op)) {
-        if (IsOfVariants(node) && IsOurs(context, node)) found.push_back(node);
+        if (!IsOfVariants(node) || !IsOurs(context, node)) continue;
+        const Kind kind = KindOf(context, node);
+        if (has_kernels && kind != Kind::kListsOnCpu) continue;
+        found.emplace_back(node, kind);
       }
     }
-    // Before any of them changes.
-    std::vector<bool> are_lists;
-    for (Node node : found) are_lists.push_back(IsOfLists(context, node));
-    for (size_t i = 0; i < found.size(); ++i) {
-      const Node node = found[i];
+    for (const auto& [node, kind] : found) {
       bool is_lowered = false;
-      if (are_lists[i] && node.op() == "ZerosLike") {
+      if (kind == Kind::kLists && node.op() == "ZerosLike") {
         TFPLUG_RETURN_IF_ERROR(LowerZeros(graph, node));
         is_lowered = true;
-      } else if (are_lists[i]) {
+      } else if (kind == Kind::kLists) {
         TFPLUG_ASSIGN_OR_RETURN(is_lowered, LowerSum(graph, node));
       }
-      if (!is_lowered && context.IsOnDevice(node.device())) {
-        MoveToCpu(node);
-      }
+      if (!is_lowered && context.IsOnDevice(node.device())) MoveToCpu(node);
     }
     return absl::OkStatus();
   }
@@ -93,12 +93,28 @@ class LowerListGradients : public GraphPass {
     return type.ok() && *type == DataType::kVariant;
   }
 
-  // Returns whether the node is of lists of numbers that the device can add.
-  static bool IsOfLists(const PassContext& context, Node node) {
+  // What the graph shows of a node's variants.
+  enum class Kind {
+    kOther,
+    kLists,       // of numbers that the device can add
+    kListsOnCpu,  // of a type that no plug-in's device has lists of
+  };
+  static Kind KindOf(const PassContext& context, Node node) {
     const auto type = passes_internal::ListValues::ElementType(node);
-    if (!type || *type == DataType::kVariant) return false;
-    return *type == DataType::kInt32 || !context.HasAnyKernel() ||
-           context.HasKernel("AddV2", {{"T", *type}});
+    if (!type || *type == DataType::kVariant) return Kind::kOther;
+    if (!IsOnEachDevice(*type)) return Kind::kListsOnCpu;
+    const bool can_add = *type == DataType::kInt32 || !context.HasAnyKernel() ||
+                         context.HasKernel("AddV2", {{"T", *type}});
+    return can_add ? Kind::kLists : Kind::kOther;
+  }
+
+  // Returns whether TensorFlow has list ops of this type for every device.
+  static bool IsOnEachDevice(DataType type) {
+    constexpr DataType kTypes[] = {DataType::kFloat, DataType::kDouble,
+                                   DataType::kHalf,  DataType::kBfloat16,
+                                   DataType::kInt32, DataType::kInt64};
+    return std::find(std::begin(kTypes), std::end(kTypes), type) !=
+           std::end(kTypes);
   }
 
   // Adds a node on the device of `node`, with a name derived from that of
