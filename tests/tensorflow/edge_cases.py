@@ -109,6 +109,16 @@ def numbers(tf, raw):
     rows |= {f"cast by {kind}": lambda kind=kind: tf.cast(tf.cast(
         small, getattr(tf.dtypes.experimental, kind)), tf.float32)
              for kind in ("float8_e5m2", "float8_e4m3fn")}
+    rows |= {f"complex {name}": lambda name=name: getattr(tf.math, name)(z)
+             for name in ("log", "log1p", "expm1", "sqrt", "rsqrt", "tan", "tanh", "sigmoid",
+                          "asin", "acos", "atan", "asinh", "acosh", "atanh")}
+    rows |= {
+        "complex powers": lambda: tf.pow(z, z[::-1]),
+        "complex squared difference": lambda: tf.math.squared_difference(z, 2 * z),
+        "complex xlogy": lambda: tf.math.xlogy(z, 1 - z),
+        "complex sparse": lambda: tf.sparse.to_dense(tf.SparseTensor([[1], [2]], z[:2], [4])),
+        "complex depth_to_space": lambda: tf.nn.depth_to_space(
+            tf.reshape(tf.concat([z, z, z[:2]], 0), [1, 1, 2, 4]), 2)}
     rows |= {f"betainc of {a}": lambda a=a: raw.Betainc(**{
         name: tf.constant(x) for name, x in zip("abx", a)}) for a in (
             (1., 2., [.5, .25]), ([1., 2.], 2., .5), ([1., 2.], [2.], .5),

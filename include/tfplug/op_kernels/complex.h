@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "tfplug/op_kernels/complex_functions.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -17,60 +19,7 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-struct ComplexValue {
-  Value re, im;
-};
 using ComplexValues = std::vector<ComplexValue>;
-
-inline ComplexValue operator+(ComplexValue a, ComplexValue b) {
-  return {a.re + b.re, a.im + b.im};
-}
-inline ComplexValue operator-(ComplexValue a, ComplexValue b) {
-  return {a.re - b.re, a.im - b.im};
-}
-inline ComplexValue operator*(ComplexValue a, ComplexValue b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-// Divides both numbers by the larger part of b first, so that nothing
-// overflows (Smith, "Algorithm 116: Complex division", 1962).
-inline ComplexValue operator/(ComplexValue a, ComplexValue b) {
-  const Value by_re = Abs(b.re) >= Abs(b.im);
-  const Value large = Select(by_re, b.re, b.im);
-  const Value ratio = Select(by_re, b.im, b.re) / large;
-  const Value divisor = large + Select(by_re, b.im, b.re) * ratio;
-  const Value re = Select(by_re, a.re + a.im * ratio, a.re * ratio + a.im);
-  const Value im = Select(by_re, a.im - a.re * ratio, a.im * ratio - a.re);
-  return {re / divisor, im / divisor};
-}
-inline Value AbsOf(ComplexValue x) {
-  const Value large = Max(Abs(x.re), Abs(x.im));
-  const Value ratio = Min(Abs(x.re), Abs(x.im)) / large;
-  const Value is_exact = (large == 0) | (large == Infinity(large));
-  return Select(is_exact, large, large * Sqrt(1 + ratio * ratio));
-}
-inline ComplexValue SelectComplex(Value condition, ComplexValue x,
-                                  ComplexValue y) {
-  return {Select(condition, x.re, y.re), Select(condition, x.im, y.im)};
-}
-inline Value IsZero(ComplexValue x) { return (x.re == 0) & (x.im == 0); }
-inline ComplexValue ExpOf(ComplexValue x) {
-  const Value size = Exp(x.re);
-  return {size * Cos(x.im), size * Sin(x.im)};
-}
-// Return the product of a factor up to 1 and cosh(x) or sinh(x), which may
-// overflow alone.
-inline Value TimesCosh(Value factor, Value x) {
-  const Value half = Cosh(x * 0.5);
-  return Select(Abs(x) > 40, 2 * factor * half * half, factor * Cosh(x));
-}
-inline Value TimesSinh(Value factor, Value x) {
-  return Select(Abs(x) > 40, TimesCosh(Select(x < 0, -factor, factor), x),
-                factor * Sinh(x));
-}
-inline ComplexValue OneLike(ComplexValue x) {
-  return {x.re.Like(1), x.re.Like(0)};
-}
-inline ComplexValue RealOnly(Value x) { return {x, x}; }
 
 // An op with complex numbers. If an input or the output is real or bool, it is
 // `re`.
@@ -79,6 +28,11 @@ struct ComplexOp {
   int arity;  // 0: the attribute N
   ComplexValue (*formula)(const ComplexValues& x);
 };
+
+inline ComplexValue ReciprocalGradOf(const ComplexValues& x) {
+  const ComplexValue y = ConjOf(x[0]);
+  return NegOf(y * x[1] * y);
+}
 
 inline const std::vector<ComplexOp>& ComplexTable() {
   using C = ComplexValue;
@@ -110,10 +64,7 @@ inline const std::vector<ComplexOp>& ComplexTable() {
          for (size_t i = 1; i < x.size(); ++i) sum = sum + x[i];
          return sum;
        }},
-      {"Neg", 1,
-       [](const Cs& x) {
-         return C{-x[0].re, -x[0].im};
-       }},
+      {"Neg", 1, [](const Cs& x) { return NegOf(x[0]); }},
       {"Square", 1, [](const Cs& x) { return x[0] * x[0]; }},
       {"Reciprocal", 1, [](const Cs& x) { return OneLike(x[0]) / x[0]; }},
       {"Inv", 1, [](const Cs& x) { return OneLike(x[0]) / x[0]; }},
@@ -129,6 +80,52 @@ inline const std::vector<ComplexOp>& ComplexTable() {
          return C{x[0].re.Like(0), x[0].re.Like(0)};
        }},
       {"Exp", 1, [](const Cs& x) { return ExpOf(x[0]); }},
+      {"Expm1", 1, [](const Cs& x) { return Expm1Of(x[0]); }},
+      {"Log", 1, [](const Cs& x) { return LogOf(x[0]); }},
+      {"Log1p", 1, [](const Cs& x) { return Log1pOf(x[0]); }},
+      {"Sqrt", 1, [](const Cs& x) { return SqrtOf(x[0]); }},
+      {"Rsqrt", 1, [](const Cs& x) { return RsqrtOf(x[0]); }},
+      {"Tan", 1, [](const Cs& x) { return TanOf(x[0]); }},
+      {"Tanh", 1, [](const Cs& x) { return TanhOf(x[0]); }},
+      {"Sigmoid", 1, [](const Cs& x) { return SigmoidOf(x[0]); }},
+      {"Asin", 1, [](const Cs& x) { return AsinOf(x[0]); }},
+      {"Acos", 1, [](const Cs& x) { return AcosOf(x[0]); }},
+      {"Atan", 1, [](const Cs& x) { return AtanOf(x[0]); }},
+      {"Asinh", 1, [](const Cs& x) { return AsinhOf(x[0]); }},
+      {"Acosh", 1, [](const Cs& x) { return AcoshOf(x[0]); }},
+      {"Atanh", 1, [](const Cs& x) { return AtanhOf(x[0]); }},
+      {"Pow", 2, [](const Cs& x) { return PowOf(x[0], x[1]); }},
+      {"SquaredDifference", 2,
+       [](const Cs& x) {
+         const C difference = x[0] - x[1];
+         return difference * ConjOf(difference);
+       }},
+      {"Xlogy", 2,
+       [](const Cs& x) {
+         return SelectComplex(IsZero(x[0]), x[0], x[0] * LogOf(x[1]));
+       }},
+      {"Xlog1py", 2,
+       [](const Cs& x) {
+         return SelectComplex(IsZero(x[0]), x[0], x[0] * Log1pOf(x[1]));
+       }},
+      // The gradients of functions, from their results y and the gradient of
+      // y. TensorFlow's Python code conjugates y for two of them.
+      {"InvGrad", 2, ReciprocalGradOf},
+      {"ReciprocalGrad", 2, ReciprocalGradOf},
+      {"RsqrtGrad", 2,
+       [](const Cs& x) {
+         const C y = ConjOf(x[0]);
+         return (x[1] * y) * (y * y) * x[1].re.Like(-0.5);
+       }},
+      {"SigmoidGrad", 2,
+       [](const Cs& x) { return x[1] * x[0] * (OneLike(x[0]) - x[0]); }},
+      {"SqrtGrad", 2,
+       [](const Cs& x) {
+         const C gradient = x[1] * x[1].re.Like(0.5) / ConjOf(x[0]);
+         return SelectComplex(IsZero(x[1]), x[1], gradient);
+       }},
+      {"TanhGrad", 2,
+       [](const Cs& x) { return x[1] * (OneLike(x[0]) - x[0] * x[0]); }},
       {"Sin", 1,
        [](const Cs& x) {
          return C{TimesCosh(Sin(x[0].re), x[0].im),
@@ -149,10 +146,7 @@ inline const std::vector<ComplexOp>& ComplexTable() {
          return C{TimesCosh(Cos(x[0].im), x[0].re),
                   TimesSinh(Sin(x[0].im), x[0].re)};
        }},
-      {"Conj", 1,
-       [](const Cs& x) {
-         return C{x[0].re, -x[0].im};
-       }},
+      {"Conj", 1, [](const Cs& x) { return ConjOf(x[0]); }},
       {"Complex", 2,
        [](const Cs& x) {
          return C{x[0].re, x[1].re};
@@ -198,6 +192,16 @@ class ComplexKernel final : public BackendKernel {
             "Inputs to operation AddN must have the same size and shape: " +
             shape.ToString() + " and " + ShapeOf(x).ToString());
       }
+      if (is_gradient_) {
+        if (x.num_elements() != shape.num_elements()) {
+          return absl::InvalidArgumentError(
+              "The two arguments to a cwise op must have same number of "
+              "elements, got " +
+              shape.ToString() + " and " + ShapeOf(x).ToString());
+        }
+        views[i] = Operand::Dense(x.data, x.type, shape.dims());
+        continue;
+      }
       if (auto s = BroadcastShape(ShapeOf(x), &shape); !s.ok()) {
         return has_default_ ? SetDefault(run) : s;
       }
@@ -237,6 +241,7 @@ class ComplexKernel final : public BackendKernel {
     }
     int64_t arity = op.arity;
     is_sum_ = arity == 0;
+    is_gradient_ = absl::EndsWith(op.name, "Grad");
     if (is_sum_) {
       TFPLUG_ASSIGN_OR_RETURN(arity, construction.GetAttr<int32_t>("N"));
     }
@@ -268,7 +273,7 @@ class ComplexKernel final : public BackendKernel {
     return Fill(run, y, default_ ? 1 : 0);
   }
 
-  bool is_sum_ = false;
+  bool is_sum_ = false, is_gradient_ = false;
   bool has_default_ = false, default_ = false;
   Expression expression_;
 };

@@ -203,7 +203,7 @@ inline void ResourceSliceOps(const Registrar& registrar) {
         .TypeConstraint<int32_t, int64_t>("Tindices");
   };
   registrar.Add<ResourceGatherKernel>(def("ResourceGather"), "dtype",
-                                      kAllTypes);
+                                      kCopiedTypes);
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Min", "Max"}) {
     registrar.Add<ResourceScatterKernel>(
         def(std::string("ResourceScatter") + op), "dtype",

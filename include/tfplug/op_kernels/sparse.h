@@ -56,9 +56,14 @@ class SparseToDenseKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand at,
         FlattenIndices(run, indices, shape, static_cast<int>(depth)));
-    return run.launcher().Scatter(
-        ScatterKind::kSet, at, BroadcastTo(values, {n}),
-        Operand::Dense(y.data, y.type, {y.num_elements()}));
+    const auto from = MovableParts(BroadcastTo(values, {n}));
+    const auto to =
+        MovableParts(Operand::Dense(y.data, y.type, {y.num_elements()}));
+    for (size_t i = 0; i < to.size(); ++i) {
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Scatter(ScatterKind::kSet, at, from[i], to[i]));
+    }
+    return absl::OkStatus();
   }
 };
 
@@ -135,7 +140,7 @@ inline void SparseOps(const Registrar& registrar) {
       KernelDef("SparseToDense")
           .TypeConstraint<int32_t, int64_t>("Tindices")
           .HostMemory("output_shape"),
-      "T", kAllTypes);
+      "T", kCopiedTypes);
   registrar.Add<op_kernels_internal::SparseMatMulKernel>(
       KernelDef("SparseTensorDenseMatMul")
           .TypeConstraint<int32_t, int64_t>("Tindices")

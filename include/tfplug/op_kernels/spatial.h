@@ -317,7 +317,7 @@ inline void SpatialOps(const Registrar& registrar) {
   registrar.Add<BatchKernel>(KernelDef("BatchToSpace").HostMemory("crops"), "T",
                              kAllTypes);
   for (const char* op : {"SpaceToDepth", "DepthToSpace"}) {
-    registrar.Add<DepthKernel>(KernelDef(op), "T", kAllTypes);
+    registrar.Add<DepthKernel>(KernelDef(op), "T", kCopiedTypes);
   }
 }
 

@@ -139,15 +139,19 @@ def _flush(case):
     return result if any_denormal else None
 
 
-def _tolerance(op, name, want, terms):
+def _tolerance(op, name, want, terms, is_complex):
     """Returns the allowed absolute difference of each element."""
+    if is_complex:  # The error is one of the number, not of its parts.
+        want = np.repeat(np.abs(want).max(-1, keepdims=True), 2, axis=-1)
     units = tolerances.ULPS[name]
     if op in tolerances.TENSOR:
         units = tolerances.TENSOR_OP_ULPS.get(op, tolerances.TENSOR_ULPS)
     if name in ("float32", "float64"):
         units = tolerances.OP_ULPS.get(op, units)
+    if is_complex:
+        units = max(units, tolerances.COMPLEX_OP_ULPS.get(op, tolerances.COMPLEX_ULPS))
     base = np.where(np.isfinite(want), want, 0)
-    if op in tolerances.ONE or re.fullmatch(tolerances.ONE_TOO, op):
+    if op in tolerances.ONE or is_complex and op in tolerances.COMPLEX_ONE or re.fullmatch(tolerances.ONE_TOO, op):
         base = np.maximum(np.abs(base), 1)
     elif op in tolerances.TENSOR and base.size:
         base = np.full_like(base, np.abs(base).max())
@@ -227,7 +231,7 @@ def _compare_floats(case, got, want, references, i):
         name = _computed_in(case, name)
         if terms is not None and got.dtype.kind == "c":
             terms = np.stack([terms, terms], -1)
-        allowed = _tolerance(case.op, name, y, terms)
+        allowed = _tolerance(case.op, name, y, terms, got.dtype.kind == "c")
         # TensorFlow's CPU flushes denormal terms to 0 in some kernels.
         if got.dtype.name not in ("float16", "bfloat16"):
             allowed = np.maximum(allowed, tolerances.FLUSHED_TERMS * small)
