@@ -72,7 +72,7 @@ ONE = _set("CTCLoss Spence Expint Elu Selu EluGrad SeluGrad Softplus Lgamma Diga
 COMPLEX_ULPS = 16
 # A power of e with an exponent of up to 100; a quotient near a pole; a factor of up
 # to 100.
-COMPLEX_OP_ULPS = {"Pow": 1024, "Sigmoid": 4096, "Xlog1py": 1024, "Xlogy": 1024}
+COMPLEX_OP_ULPS = {"Pow": 4096, "Sigmoid": 4096, "Xlog1py": 1024, "Xlogy": 1024}
 # TensorFlow's CPU takes the logarithm of a rounded absolute value.
 COMPLEX_ONE = _set("Log Log1p Xlogy Xlog1py")
 # Optimizers subtract a step from a variable.
@@ -230,6 +230,8 @@ _ODD_VALUES = [
     (r"Pow", r"complex\d+",
      lambda got, want: ((got == 0) | (got == 1)) & np.isnan(want),
      "TensorFlow's CPU computes powers of 0, and to 0, from an infinite logarithm"),
+    (r"Pow", r"complex64", lambda got, want: np.isinf(got) & (np.abs(want) > 3e38),
+     "The factors of the largest numbers have rounded exponents"),
     (r"Exp", r"complex128",
      lambda got, want: np.abs(got - want) <= 8 * np.finfo(float).eps * np.abs(want),
      "Exp of complex numbers is less exact in TensorFlow 2.22"),
