@@ -128,7 +128,7 @@ inline ComplexValue PowOf(ComplexValue x, ComplexValue y) {
                        SelectComplex(IsZero(x), of_zero, power));
 }
 
-// Kahan's formula; the last digits of tanh are 1 where sinh(x)^2 is large.
+// Kahan's formula, up to where the real part is 1 in each type.
 inline ComplexValue TanhOf(ComplexValue x) {
   const Value tangent = Tan(x.im), beta = 1 + tangent * tangent;
   const Value bound = Min(Max(x.re, -20), 20);
