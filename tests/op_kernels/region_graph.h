@@ -47,6 +47,43 @@ struct OwnElu : Kernel {
 };
 TFPLUG_REGISTER_KERNEL(OwnElu, ops::Elu().T<float>());
 
+// Kernels of the author's that may be in a region: y = x / 2, and the number of
+// times that it was enqueued.
+struct OwnKernel : BackendKernel {
+  static absl::Status Halve(Operands at) {
+    ++enqueued;
+    const auto* const x = static_cast<const float*>(at[0].data);
+    auto* const y = static_cast<float*>(at[1].data);
+    for (int64_t i = 0; i < at[0].num_elements(); ++i) y[i] = x[i] / 2;
+    return absl::OkStatus();
+  }
+  static inline int enqueued = 0;
+};
+// This one is repeated.
+struct OwnSoftsign : OwnKernel {
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, tensor.shape()));
+    return run.launcher().Enqueue<minimal::Stream>(
+        {x, y}, [](minimal::Stream&, Operands at) { return Halve(at); });
+  }
+};
+TFPLUG_REGISTER_KERNEL(OwnSoftsign, ops::Softsign().T<float>());
+// This one uses the stream behind the launcher's back.
+struct OwnSelu : OwnKernel {
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, tensor.shape()));
+    TFPLUG_RETURN_IF_ERROR(run.context().GetStream<minimal::Stream>().status());
+    return Halve({x, y});
+  }
+};
+TFPLUG_REGISTER_KERNEL(OwnSelu, ops::Selu().T<float>());
+
 inline constexpr char kDevice[] =
     "/job:localhost/replica:0/task:0/device:MINIMAL:0";
 
@@ -80,7 +117,9 @@ inline void DescribeOps() {
   for (const char* op : {"Tanh", "Neg", "Square", "Identity"}) {
     Describe(op, "x:T", "y:T");
   }
-  Describe("Elu", "features:T", "activations:T");
+  for (const char* op : {"Elu", "Selu", "Softsign"}) {
+    Describe(op, "features:T", "activations:T");
+  }
   Describe("MatMul", "a:T b:T", "product:T");
   Describe("Sum", "input:T reduction_indices:Tidx", "output:T");
   Describe("Transpose", "x:T perm:Tperm", "y:T");

@@ -2,11 +2,14 @@
 #include "tfplug/op_kernels/region.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -78,6 +81,91 @@ TEST_CASE(
   }
   CHECK_FALSE(g["a"]);
   CHECK_FALSE(g["b"]);
+}
+
+TEST_CASE("an author's kernel that uses the launcher is repeated") {
+  RegionGraph g;
+  g.Feed<float>("x", {2}, {6, -8});
+  g.Add(R"(
+      x = Placeholder()
+      a = Neg(x)
+      own = Softsign(a)
+      b = Neg(own)
+      out = Elu(b))");
+  const std::string expected = g.Result("out");
+  g.Compile();
+  CHECK(g.NumRegions() == 1);
+  CHECK_FALSE(g["own"]);
+  OwnKernel::enqueued = 0;
+  for (int run = 1; run <= 3; ++run) {
+    g.values.clear();
+    // Other memory, and after the first run other values.
+    g.Feed<float>("x", {2}, {run == 1 ? 6.0f : 10.0f, -8});
+    if (run == 1) {
+      CHECK(g.Result("out") == expected);
+    } else {
+      CHECK(g.Compute(g["out"]).ok());
+      CHECK(testing::ReadTensor<float>(&g.fixture.device(),
+                                       g.values["out"][0].first)
+                ->elements == std::vector<float>{5, -4});
+    }
+    CHECK(OwnKernel::enqueued == run);
+  }
+}
+
+// Returns the decisions about regions that act() logs.
+template <class Act>
+std::string LoggedBy(const Act& act) {
+  char path[] = "/tmp/tfplug_regions_XXXXXX";
+  ::close(::mkstemp(path));
+  ::setenv("TFPLUG_LOG_REGIONS", path, 1);
+  act();
+  ::unsetenv("TFPLUG_LOG_REGIONS");
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  ::unlink(path);
+  return text.str();
+}
+
+TEST_CASE("decisions are logged in a file") {
+  RegionGraph g;
+  g.Feed<float>("x", {2}, {6, -8});
+  g.Add(R"(
+      x = Placeholder()
+      a = Tanh(x)
+      b = Selu(a)
+      own = Elu(b)
+      c = Neg(own)
+      d = Neg(c)
+      other = Elu(d)
+      alone = Neg(other)
+      out = Elu(alone))");
+  const std::string expected = g.Result("out");
+  const std::string log = LoggedBy([&] {
+    g.Compile();
+    for (int run = 0; run < 3; ++run) {
+      g.values.clear();
+      CHECK(g.Result("out") == expected);
+    }
+  });
+  for (const char* line : {
+           "tfplug: the region 'b/region' runs 2 nodes (1 inputs)\n",
+           "tfplug: the region 'd/region' runs 2 nodes (1 inputs)\n",
+           "tfplug: the region 'b/region' ends at 'own' (Elu) and 0 others, "
+           "which "
+           "another region needs\n",
+           "tfplug: 'own' (Elu) is in no region: no synchronous kernel for it "
+           "is made from the backend's primitives\n",
+           "tfplug: 'alone' (Neg) is in no region: no other node can be in a "
+           "region with it\n",
+           "tfplug: the region 'b/region' is not recorded: a kernel uses the "
+           "stream itself\n",
+       }) {
+    CHECK_MESSAGE(absl::StrContains(log, line), log);
+  }
+  CHECK_FALSE(absl::StrContains(log, "'d/region' ends"));
+  CHECK_FALSE(absl::StrContains(log, "'d/region' is not recorded"));
 }
 
 TEST_CASE("an op between two others prevents a cycle") {
@@ -303,7 +391,7 @@ TEST_CASE("a record is for given shapes and host values, and ends with 8") {
   for (int rows = 1; rows <= 20; ++rows) {
     for (int repeats = 0; repeats < 2; ++repeats) {
       g.values.clear();
-      g.Feed<float>("x", {2 * rows},
+      g.Feed<float>("x", {int64_t{2} * rows},
                     std::vector<float>(static_cast<size_t>(2 * rows), 0.5f));
       g.Feed<int32_t>("shape", {2}, {rows, 2});
       CHECK(g.Result("out").substr(0, 3) ==
@@ -538,8 +626,9 @@ class RandomNodes {
         op = absl::StrCat("Elu(", a);
         break;
       case 7: {
-        const char* const unary[] = {"Tanh", "Neg", "Square", "Identity"};
-        op = absl::StrCat(unary[random_() % 4], "(", a);
+        const char* const unary[] = {"Tanh", "Neg", "Square", "Identity",
+                                     "Softsign"};
+        op = absl::StrCat(unary[random_() % 5], "(", a);
         break;
       }
       default: {

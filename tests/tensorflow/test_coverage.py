@@ -72,6 +72,20 @@ def trained():
 def wrong():
     return 42
 
+@tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32)])
+def drawn(x):
+    y = tf.tanh(x) * 2 + tf.square(x)
+    y += tf.random.normal(tf.shape(y), mean=tf.reduce_mean(y))
+    return tf.nn.softmax(y @ tf.transpose(y))
+
+@tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+def fails(x):
+    with tf.control_dependencies([tf.debugging.assert_positive(x, "zero is bad")]):
+        return tf.exp(x)
+
+def regions():
+    return {"drawn": drawn, "fails": fails}
+
 def no_function():
     return {"f": lambda x: x}
 
@@ -189,6 +203,25 @@ def test_keras_model(tmp_path):
     [product] = rows_of(report, op="MatMul")
     assert product["nodes"] == {"inference": 2, "training": 5}
     assert product["example"]["layer"] == "first (Dense)"
+
+
+def test_regions(tmp_path):
+    code, report, text = run_tool(tmp_path, "a_model.py:regions", "--regions")
+    assert code == 1, text  # Assert is on the CPU.
+    found = report["regions"]
+    assert len(found["regions"]) >= 2
+    assert all(region["nodes"] >= 2 for region in found["regions"])
+    [before] = [region for region in found["regions"] if region["ends"]]
+    [end] = before["ends"]
+    assert end["op"] == "RandomStandardNormal" and end["nodes"] == 1
+    [drawn] = [kind for kind in found["outside"] if kind["op"] == "RandomStandardNormal"]
+    assert drawn["nodes"] == 1 and drawn["why"] == "its op has a state"
+    [failed] = found["failed"]
+    assert failed.startswith("fails: InvalidArgumentError") and "zero is bad" in failed
+    assert f"{before['name']} ends at {end['example']} ({end['op']})" in text
+    assert "in no region: 1 x RandomStandardNormal, its op has a state" in text
+    assert "A function failed, which may lack regions: fails" in text
+    assert "regions" not in run_tool(tmp_path, "a_model.py:good_one")[1]
 
 
 def save_model(directory):

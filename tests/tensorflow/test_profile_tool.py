@@ -9,11 +9,12 @@ import harness
 import pytest
 
 TOOL = harness.ROOT / "tools/lib/profile"
-sys.path.append(str(TOOL))
+sys.path.extend([str(TOOL), str(TOOL.parent)])
 import analysis
 import main
 import page
 import perfetto
+import region_log
 import summary
 import xspace
 
@@ -126,6 +127,50 @@ def test_the_page_is_self_contained(tmp_path, monkeypatch):
     timeline = json.loads(data)["timeline"]
     assert sum(len(row["begin"]) for row in timeline["rows"]) == 3
     assert timeline["left_out"] == 3
+
+
+REGIONS = """\
+tfplug: the region 'a/region' runs 3 nodes (2 inputs)
+tfplug: the region 'b/region' runs 40 nodes (1 inputs)
+tfplug: the region 'a/region' ends at 'x' (Elu) and 0 others, which another region needs
+tfplug: the region 'a/region' ends at 'n' (Neg) and 2 others, which another region needs
+tfplug: 'x' (Elu) is in no region: its op has a state
+tfplug: 'y' (Elu) is in no region: its op has a state
+something else
+tfplug: 'x' (Elu) is in no region: its op has a state
+tfplug: 'y' (Elu) is in no region: <must be preserved>
+tfplug: the region 'b/region' is not recorded: a kernel uses the stream itself
+tfplug: the region 'a/reg
+"""
+
+
+def test_regions_are_in_the_page(tmp_path):
+    log = tmp_path / "regions.log"
+    log.write_text(REGIONS)
+    regions = region_log.read(log)
+    assert regions == {
+        "regions": [
+            {"name": "b/region", "nodes": 40, "inputs": 1, "ends": [],
+             "not_recorded": "a kernel uses the stream itself"},
+            {"name": "a/region", "nodes": 3, "inputs": 2, "not_recorded": "",
+             "ends": [{"op": "Elu", "nodes": 1, "example": "x"},
+                      {"op": "Neg", "nodes": 3, "example": "n"}]}],
+        "outside": [
+            {"op": "Elu", "why": "its op has a state", "nodes": 1, "example": "x"},
+            {"op": "Elu", "why": "<must be preserved>", "nodes": 1, "example": "y"}]}
+    assert region_log.lines(regions)[:3] == [
+        "2 regions of 40, 3 nodes (TFPLUG_REGIONS=1)",
+        "b/region is not recorded: a kernel uses the stream itself",
+        "a/region ends at x (Elu), 3 x Neg such as n"]
+    assert "no region" in region_log.lines(region_log.read(tmp_path / "absent"))[0]
+    reports = [analysis.analyze(trace().devices[0], trace())]
+    page.write(trace(), reports, "title", tmp_path / "page.html", regions)
+    text = (tmp_path / "page.html").read_text()
+    assert "<td>a kernel uses the stream itself</td>" in text
+    assert "<h2>Regions</h2>" in text and "&lt;must be preserved&gt;" in text
+    assert "2 regions run 43 nodes, and 2 nodes are in none" in text
+    page.write(trace(), reports, "title", tmp_path / "page.html")
+    assert "Regions" not in (tmp_path / "page.html").read_text()
 
 
 def test_commands_are_recognized(tmp_path, monkeypatch):

@@ -144,10 +144,20 @@ def test_random_graphs_have_the_same_results():
 
 
 def train(kind):
+    import graph_runs
     import keras
     import tensorflow as tf
     keras.utils.set_random_seed(0)
     layers = keras.layers
+
+    class _Attention(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.attention = layers.MultiHeadAttention(2, 4)
+
+        def call(self, x):
+            return x + self.attention(x, x)
+
     with tf.device("/device:SIM:0"):
         inputs, model = {
             "mlp": ((12,), [layers.Dense(16, activation="relu"), layers.Dense(4)]),
@@ -156,6 +166,9 @@ def train(kind):
                 layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.3),
                 layers.Dense(4)]),
             "lstm": ((6, 3), [layers.LSTM(8), layers.Dense(4)]),
+            "transformer": ((6, 8), [
+                _Attention(), layers.LayerNormalization(epsilon=1e-3),
+                layers.Flatten(), layers.Dense(4)]),
         }[kind]
         model = keras.Sequential([keras.Input(inputs), *model])
         model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True),
@@ -166,16 +179,22 @@ def train(kind):
         y = random.integers(0, 4, 75)
         history = model.fit(x, y, batch_size=16, epochs=3, verbose=0, shuffle=False)
         predicted = model.predict(x, batch_size=32, verbose=0)
+        step = tf.function(lambda x: model(x, training=False), jit_compile=False)
+        ops = graph_runs.executed(lambda: step(x[:16]))[1]
     return [history.history["loss"], predicted.tobytes().hex(),
-            [w.tobytes().hex() for w in model.get_weights()]]
+            [w.tobytes().hex() for w in model.get_weights()]], ops
 
 
-@pytest.mark.parametrize("kind", ["mlp", "cnn", "lstm"])
+@pytest.mark.parametrize("kind", ["mlp", "cnn", "lstm", "transformer"])
 def test_models_train_alike(kind):
     on, off = (harness.run(train, kind, env=env) for env in (ON, OFF))
     assert on.ok, on
     assert off.ok, off
-    assert on.value == off.value
+    assert on.value[0] == off.value[0]
+    assert REGION in on.value[1] and REGION not in off.value[1]
+    if kind == "transformer":
+        own = {"TfplugAttention", "TfplugLayerNorm"}
+        assert own <= set(off.value[1]) and not own & set(on.value[1])
 
 
 def failing():

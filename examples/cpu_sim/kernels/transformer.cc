@@ -7,9 +7,12 @@
 #include <tfplug/passes/fused_ops.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "backend/device_views.h"
 #include "cpu_sim.h"
 #include "kernels/parallel.h"
 #include "kernels/row_code.h"
@@ -18,21 +21,51 @@
 namespace cpu_sim {
 namespace {
 
+using tfplug::DataType, tfplug::Operand, tfplug::Operands;
+
 TFPLUG_REGISTER_OP(tfplug::LayerNormOp());
 TFPLUG_REGISTER_OP(tfplug::AttentionOp());
 
+// Returns a view of all elements in a row; without any, its address is null.
+Operand FlatViewOf(const tfplug::Tensor& x) {
+  const int64_t size = x ? x.num_elements() : 0;
+  if (size == 0) return Operand::Dense(nullptr, DataType::kFloat, {0});
+  return Operand::Dense(x.data(), x.dtype(), {size});
+}
+
+// The private addresses of `n` operands.
+template <size_t n>
+class Addresses {
+ public:
+  static absl::StatusOr<Addresses> Of(Stream& stream, Operands operands) {
+    Addresses all;
+    for (size_t i = 0; i < n; ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(all.addresses_[i],
+                              PrivateAddress(stream, operands[i]));
+    }
+    return all;
+  }
+  template <class T = float>
+  T* get(size_t i) const {
+    return static_cast<T*>(addresses_[i]);
+  }
+
+ private:
+  std::array<void*, n> addresses_;
+};
+
 // ---- Layer normalization ----------------------------------------------------
 
-class LayerNorm final : public tfplug::Kernel {
+class LayerNorm final : public tfplug::BackendKernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(epsilon_, construction.GetAttr<float>("epsilon"));
     return absl::OkStatus();
   }
-  absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor gamma, context.GetInput(1));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor beta, context.GetInput(2));
+  absl::Status Run(tfplug::OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, run.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor gamma, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor beta, run.GetInput(2));
     if (x.rank() == 0) {
       return absl::InvalidArgumentError("x must have >= 1 dimension");
     }
@@ -46,33 +79,37 @@ class LayerNorm final : public tfplug::Kernel {
     }
     tfplug::Shape statistics = x.shape();
     statistics.set_dim(x.rank() - 1, 1);
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.AllocateOutput(0, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor mean,
-                            context.AllocateOutput(1, statistics));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor rstd,
-                            context.AllocateOutput(2, statistics));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y,
+                            run.context().AllocateOutput(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor mean,
+                            run.context().AllocateOutput(1, statistics));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor rstd,
+                            run.context().AllocateOutput(2, statistics));
     if (x.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    constexpr int64_t kCost = 8;  // of an element
-    return stream->Launch(
-        [](const float* from, const float* scale, const float* offset,
-           float* to, float* means, float* rstds, float epsilon, int64_t rows,
-           int64_t row) {
-          ForEachPiece(rows, PieceOf(kCost * row),
-                       [=](int64_t begin, int64_t end, int64_t) {
-                         Rows().normalize(from + begin * row, scale, offset,
-                                          to + begin * row, means + begin,
-                                          rstds + begin, epsilon, end - begin,
-                                          row);
-                       });
-        },
-        x.flat<float>(), gamma.flat<float>(), beta.flat<float>(),
-        y.flat<float>(), mean.flat<float>(), rstd.flat<float>(), epsilon_,
-        statistics.num_elements(), depth);
+    return run.launcher().Enqueue<Stream>(
+        {FlatViewOf(x), FlatViewOf(gamma), FlatViewOf(beta), FlatViewOf(y),
+         FlatViewOf(mean), FlatViewOf(rstd)},
+        [depth, rows = statistics.num_elements(), epsilon = epsilon_](
+            Stream& stream, Operands operands) {
+          return Normalize(stream, operands, rows, depth, epsilon);
+        });
   }
 
  private:
+  static absl::Status Normalize(Stream& stream, Operands operands, int64_t rows,
+                                int64_t row, float epsilon) {
+    TFPLUG_ASSIGN_OR_RETURN(const auto at, Addresses<6>::Of(stream, operands));
+    return stream.LaunchTask([=] {
+      constexpr int64_t kCost = 8;  // of an element
+      ForEachPiece(
+          rows, PieceOf(kCost * row), [&](int64_t begin, int64_t end, int64_t) {
+            Rows().normalize(at.get(0) + begin * row, at.get(1), at.get(2),
+                             at.get(3) + begin * row, at.get(4) + begin,
+                             at.get(5) + begin, epsilon, end - begin, row);
+          });
+    });
+  }
+
   float epsilon_ = 0;
 };
 TFPLUG_REGISTER_KERNEL(
@@ -80,7 +117,7 @@ TFPLUG_REGISTER_KERNEL(
 
 // ---- Attention -------------------------------------------------------------
 
-class Attention final : public tfplug::Kernel {
+class Attention final : public tfplug::BackendKernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string layout,
@@ -103,18 +140,18 @@ class Attention final : public tfplug::Kernel {
     return absl::OkStatus();
   }
 
-  absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor q, context.GetInput(0));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor k, context.GetInput(1));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor v, context.GetInput(2));
+  absl::Status Run(tfplug::OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor q, run.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor k, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor v, run.GetInput(2));
     // Absent ones are not read; any tensor serves.
     tfplug::Tensor mask, bias, probabilities;
     const int num_masks = static_cast<int>(num_masks_);
     if (num_masks_ > 0) {
-      TFPLUG_ASSIGN_OR_RETURN(mask, context.GetInput(3));
+      TFPLUG_ASSIGN_OR_RETURN(mask, run.GetInput(3));
     }
     if (num_biases_ > 0) {
-      TFPLUG_ASSIGN_OR_RETURN(bias, context.GetInput(3 + num_masks));
+      TFPLUG_ASSIGN_OR_RETURN(bias, run.GetInput(3 + num_masks));
     }
     if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4) {
       return absl::InvalidArgumentError(
@@ -170,33 +207,39 @@ class Attention final : public tfplug::Kernel {
     a.masked_score = masked_score_;
     tfplug::Shape y_shape = {a.batch, a.queries, a.heads, a.value_size};
     if (heads_first_) y_shape = {a.batch, a.heads, a.queries, a.value_size};
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.AllocateOutput(0, y_shape));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y,
+                            run.context().AllocateOutput(0, y_shape));
     SetStrides(y, a, a.y);
     if (a.has_probabilities) {
-      TFPLUG_ASSIGN_OR_RETURN(probabilities, context.AllocateOutput(1, scores));
+      TFPLUG_ASSIGN_OR_RETURN(probabilities,
+                              run.context().AllocateOutput(1, scores));
     }
     if (y.num_elements() == 0 || a.keys == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    return stream->Launch(
-        [](const AttentionSizes& sizes, auto*... operands) {
-          const int64_t cost = sizes.keys * (4 + sizes.size / kLanes +
-                                             sizes.value_size / kLanes);
-          ForEachPiece(sizes.batch * sizes.heads * sizes.queries,
-                       QueriesOfPiece(sizes.queries, PieceOf(cost)),
-                       [&](int64_t begin, int64_t end, int64_t) {
-                         Rows().attend(sizes, begin, end, operands...);
-                       });
-        },
-        a, q.flat<float>(), k.flat<float>(), v.flat<float>(),
-        a.has_mask ? mask.flat<bool>() : absl::Span<const bool>(),
-        a.has_bias ? bias.flat<float>() : absl::Span<const float>(),
-        y.flat<float>(),
-        a.has_probabilities ? probabilities.flat<float>()
-                            : absl::Span<float>());
+    return run.launcher().Enqueue<Stream>(
+        {FlatViewOf(q), FlatViewOf(k), FlatViewOf(v), FlatViewOf(mask),
+         FlatViewOf(bias), FlatViewOf(y), FlatViewOf(probabilities)},
+        [a](Stream& stream, Operands operands) {
+          return Attend(stream, operands, a);
+        });
   }
 
  private:
+  static absl::Status Attend(Stream& stream, Operands operands,
+                             const AttentionSizes& a) {
+    TFPLUG_ASSIGN_OR_RETURN(const auto at, Addresses<7>::Of(stream, operands));
+    return stream.LaunchTask([=] {
+      const int64_t cost =
+          a.keys * (4 + a.size / kLanes + a.value_size / kLanes);
+      ForEachPiece(a.batch * a.heads * a.queries,
+                   QueriesOfPiece(a.queries, PieceOf(cost)),
+                   [&](int64_t begin, int64_t end, int64_t) {
+                     Rows().attend(a, begin, end, at.get(0), at.get(1),
+                                   at.get(2), at.get<bool>(3), at.get(4),
+                                   at.get(5), at.get(6));
+                   });
+    });
+  }
+
   // Returns about `wanted`, but whole heads or many queries of a head, whose
   // keys each piece arranges anew.
   static int64_t QueriesOfPiece(int64_t queries, int64_t wanted) {

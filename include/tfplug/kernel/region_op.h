@@ -3,6 +3,9 @@
 #define TFPLUG_KERNEL_REGION_OP_H_
 
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "tfplug/base/internal/environment.h"
 #include "tfplug/kernel/op_def.h"
@@ -34,9 +37,26 @@ inline bool AreRegionsEnabled() {
   return internal::IsTurnedOn("TFPLUG_REGIONS");
 }
 
-// Returns whether decisions about regions are logged on stderr.
+// Returns whether decisions about regions are logged.
 inline bool AreRegionsLogged() {
   return internal::IsTurnedOn("TFPLUG_LOG_REGIONS");
+}
+
+// Logs a decision, on stderr, or at the end of the file whose path
+// TFPLUG_LOG_REGIONS is; a path contains a slash. A file that cannot be written
+// is ignored. tools/coverage and tools/profile read these lines
+// (tools/lib/region_log.py).
+inline void LogRegions(const std::string& decision) {
+  const char* const value = std::getenv("TFPLUG_LOG_REGIONS");
+  const std::string line = "tfplug: " + decision + "\n";
+  if (value == nullptr || std::string(value).find('/') == std::string::npos) {
+    std::fputs(line.c_str(), stderr);
+    return;
+  }
+  std::FILE* const file = std::fopen(value, "a");
+  if (file == nullptr) return;
+  std::fputs(line.c_str(), file);
+  std::fclose(file);
 }
 
 inline OpDef RegionOp() {

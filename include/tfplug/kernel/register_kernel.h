@@ -19,13 +19,15 @@ namespace tfplug {
 // it. Call it in a static initializer, as TFPLUG_REGISTER_KERNEL does. Always
 // returns true.
 template <class KernelT>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved.
 bool RegisterKernel(KernelDef def) {
   // The reference makes the compiler emit TF_InitKernel.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
   kernel_internal::AddOp(kernel_internal::RegisteredOps<KernelT>(), def.op());
   kernel_internal::RegisteredKernels().Add(
-      std::move(def), kernel_internal::KernelFunctionsOf<KernelT>());
+      std::move(def), kernel_internal::KernelFunctionsOf<KernelT>(),
+      kernel_internal::kFitsRegions<KernelT>);
   return true;
 }
 

@@ -125,9 +125,13 @@ class OpRun : public Scratch {
   absl::InlinedVector<Tensor, 2> temporaries_;
 };
 
-// A kernel made from primitives.
+// A kernel made from primitives, and from work of its own that it enqueues with
+// Launcher::Enqueue. Unlike other kernels of the library's author, it can be in
+// a region; it is repeated there unless it takes the stream from the context.
 class BackendKernel : public Kernel {
  public:
+  static constexpr bool kFitsRegions = true;
+
   // Computes the op's outputs, none of which is set.
   virtual absl::Status Run(OpRun& run) = 0;
 

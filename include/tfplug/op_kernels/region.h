@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "tfplug/base/internal/profiling.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/kernel.h"
@@ -105,16 +105,16 @@ class RegionKernel final : public Kernel {
     if (record == nullptr) {
       can_record_ = false;
       if (AreRegionsLogged()) {
-        std::fprintf(stderr, "tfplug: the region '%s' is not recorded: %s\n",
-                     std::string(context.GetNodeName().value_or("")).c_str(),
-                     recorder.why_not());
+        LogRegions(absl::StrCat("the region '",
+                                context.GetNodeName().value_or(""),
+                                "' is not recorded: ", recorder.why_not()));
       }
       return absl::OkStatus();
     }
     for (auto& slot : records_) {
       RegionRecord* expected = nullptr;
       if (slot.compare_exchange_strong(expected, record.get())) {
-        record.release();
+        static_cast<void>(record.release());
         break;
       }
     }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
@@ -32,7 +33,8 @@ namespace tfplug {
 // Results are the same, bit by bit.
 //
 // In a region are nodes whose kernel tfplug makes from the backend's
-// primitives, and whose results depend on their inputs only. They run in the
+// primitives, or an author's that is a BackendKernel (op_kernels/op_run.h), and
+// whose results depend on their inputs only. They run in the
 // same branches and iterations of loops; the order of control edges is kept. A
 // region is as large as possible: nodes that are not connected are in it, too,
 // if no path leads from it through another node back into it. Constants in host
@@ -42,8 +44,8 @@ namespace tfplug {
 //
 // Errors and profiles name the nodes. Runs last for each device type of a
 // plug-in whose backend has RegionOps, if the environment variable
-// TFPLUG_REGIONS is on. If TFPLUG_LOG_REGIONS is, too, the pass logs its
-// decisions on stderr.
+// TFPLUG_REGIONS is on. If TFPLUG_LOG_REGIONS is, too, the pass logs each region,
+// the nodes at which it ends, and why others are in none (LogRegions).
 class CompileRegions : public GraphPass {
  public:
   static bool IsEnabled() { return AreRegionsEnabled(); }
@@ -55,14 +57,23 @@ class CompileRegions : public GraphPass {
     if (nodes.has_any()) {
       TFPLUG_ASSIGN_OR_RETURN(regions, Find(graph, context, nodes));
     }
-    if (AreRegionsLogged()) LogLeftOut(graph, context, nodes);
+    std::vector<Node> made;
     for (std::vector<Node>& members : regions) {
       const size_t size = members.size();
       TFPLUG_ASSIGN_OR_RETURN(const Node region,
                               passes_internal::RegionBuilder(
                                   graph, context, nodes, std::move(members))
                                   .Replace());
-      if (region && AreRegionsLogged()) Log(region, size);
+      if (!region) continue;
+      made.push_back(region);
+      if (AreRegionsLogged()) {
+        LogRegions(absl::StrCat("the region '", region.name(), "' runs ", size,
+                                " nodes (", region.num_inputs(), " inputs)"));
+      }
+    }
+    if (AreRegionsLogged()) {
+      LogEnds(graph, made);
+      LogLeftOut(graph, context, nodes);
     }
     return absl::OkStatus();
   }
@@ -143,25 +154,48 @@ class CompileRegions : public GraphPass {
   // Leaves room for arguments and results below kMaxRegionNodes.
   static constexpr size_t kMaxMembers = 1000;
 
-  static std::string ToString(absl::string_view text) {
-    return std::string(text);
-  }
-  static void Log(Node region, size_t size) {
-    std::fprintf(stderr, "tfplug: the region '%s' runs %zu nodes (%d inputs)\n",
-                 ToString(region.name()).c_str(), size, region.num_inputs());
+  // Logs the nodes after a region whose results another region needs: the two
+  // would be one without them.
+  static void LogEnds(Graph& graph, const std::vector<Node>& regions) {
+    const auto order = graph.TopologicalOrder();
+    if (!order.ok()) return;
+    // The nodes on which a region depends.
+    std::vector<bool> is_needed(graph.max_id());
+    for (size_t i = order->size(); i-- > 0;) {
+      const Node node = (*order)[i];
+      for (const Use& use : node.uses()) {
+        if (use.node.op() == kRegionOp || is_needed[use.node.id()]) {
+          is_needed[node.id()] = true;
+        }
+      }
+    }
+    for (const Node region : regions) {
+      std::map<std::string, std::set<std::string>> ends;  // by op
+      for (const Use& use : region.uses()) {
+        if (use.node.op() == kRegionOp || !is_needed[use.node.id()]) continue;
+        ends[std::string(use.node.op())].emplace(use.node.name());
+      }
+      for (const auto& [op, names] : ends) {
+        LogRegions(absl::StrCat("the region '", region.name(), "' ends at '",
+                                *names.begin(), "' (", op, ") and ",
+                                names.size() - 1,
+                                " others, which another region needs"));
+      }
+    }
   }
   static void LogLeftOut(const Graph& graph, const PassContext& context,
                          const passes_internal::RegionNodes& nodes) {
     for (const Node node : graph.nodes()) {
       // Nodes that compute nothing need no reason.
-      if (!context.IsOnDevice(node.device()) || nodes.Has(node) ||
-          node.op() == kRegionOp || node.op() == "_Arg" ||
-          node.op() == "_Retval" || node.op() == "NoOp") {
+      if (!context.IsOnDevice(node.device()) || node.op() == kRegionOp ||
+          node.op() == "_Arg" || node.op() == "_Retval" ||
+          node.op() == "NoOp") {
         continue;
       }
-      std::fprintf(stderr, "tfplug: '%s' (%s) is in no region: %s\n",
-                   ToString(node.name()).c_str(), ToString(node.op()).c_str(),
-                   nodes.WhyNot(node).c_str());
+      LogRegions(absl::StrCat(
+          "'", node.name(), "' (", node.op(), ") is in no region: ",
+          nodes.Has(node) ? "no other node can be in a region with it"
+                          : nodes.WhyNot(node)));
     }
   }
 };

@@ -3,8 +3,10 @@
 #define TFPLUG_PRIMITIVES_LAUNCHER_H_
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
@@ -33,6 +35,9 @@ enum class ScatterKind : uint8_t { kSet, kAdd, kMultiply, kMax, kMin };
 class Launcher;
 
 namespace primitives {
+
+// What Launcher::Enqueue calls, with the backend's stream.
+using OwnWork = std::function<absl::Status(void* stream, Operands)>;
 
 // The primitives of a backend, for its author's stream.
 struct PrimitiveTable {
@@ -88,6 +93,8 @@ struct PrimitiveTable {
   absl::Status (*cross_entropy)(void* backend, void* stream, Launcher&,
                                 const Operand&, const Operand&, const Operand&,
                                 const Operand&);
+  absl::Status (*enqueue)(void* backend, void* stream, Launcher&,
+                          const OwnWork&, Operands);
 };
 
 [[gnu::cold, gnu::noinline]] inline absl::Status WrongOperands() {
@@ -291,6 +298,22 @@ class Launcher {
                             const Operand& loss, const Operand& gradient) {
     return table_->cross_entropy(backend_, stream_, *this, logits, labels, loss,
                                  gradient);
+  }
+
+  // Calls work(stream, operands), an absl::Status(Stream&, Operands), with the
+  // backend's stream, on which it may enqueue anything: a kernel that is no
+  // primitive. It must access no memory but that of its operands, by the
+  // addresses in its arguments, and keep what else it needs by value: a region
+  // (passes/compile_regions.h) calls it again, on any thread, with operands of
+  // the same types, shapes and order in other memory.
+  template <class Stream, class Work>
+  absl::Status Enqueue(Operands operands, Work work) {
+    return table_->enqueue(
+        backend_, stream_, *this,
+        [work = std::move(work)](void* stream, Operands at) -> absl::Status {
+          return work(*static_cast<Stream*>(stream), at);
+        },
+        operands);
   }
 
   // Returns a dense temporary array.

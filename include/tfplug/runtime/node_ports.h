@@ -85,9 +85,8 @@ inline bool Matches(const KernelDef& def, Node node, const OpSignature& op) {
 }
 
 // Returns the kernel for the node in a region: the one that TensorFlow selects
-// on this library's device, if tfplug made it from primitives and it is
-// synchronous; if the library has none, one that only regions use. Otherwise
-// null.
+// on this library's device, if it fits into regions and is synchronous; if the
+// library has none, one that only regions use. Otherwise null.
 inline const kernel_internal::KernelRegistration* FindKernel(
     Node node, const OpSignature& op) {
   if (node.HasAttr("_kernel")) return nullptr;
@@ -95,11 +94,12 @@ inline const kernel_internal::KernelRegistration* FindKernel(
   for (const auto& kernel : kernel_internal::RegisteredKernels()) {
     const KernelDef& def = kernel.def;
     if (!Matches(def, node, op)) continue;
-    // The kernels of the library's author win, whatever their device.
-    if (!kernel.is_made) return nullptr;
-    if (found == nullptr || def.priority() > found->def.priority()) {
-      found = &kernel;
-    }
+    if (!kernel.fits_regions) return nullptr;
+    // The kernels of the library's author win.
+    const auto rank = [](const kernel_internal::KernelRegistration& one) {
+      return std::make_pair(!one.is_made, one.def.priority());
+    };
+    if (found == nullptr || rank(kernel) > rank(*found)) found = &kernel;
   }
   if (found != nullptr) {
     return found->functions.compute_async_func == nullptr ? found : nullptr;

@@ -195,8 +195,8 @@ class Subgraph {
     const auto* const kernel = FindKernel(node, *op);
     if (op->is_stateful || kernel == nullptr) {
       return absl::InvalidArgumentError(
-          "a region may contain only stateless ops with a kernel that tfplug "
-          "makes from the backend's primitives");
+          "a region may contain only stateless ops with a kernel that is made "
+          "from the backend's primitives");
     }
     TFPLUG_ASSIGN_OR_RETURN(const NodePorts ports,
                             PortsOf(node, *op, kernel->def));

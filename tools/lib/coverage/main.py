@@ -22,7 +22,8 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog=PROGRAM, description="Lists each op and type of a "
         "model's functions, and whether the plug-in, the DEFAULT device, only "
-        "the CPU or no device has a kernel for it. The model is not run.",
+        "the CPU or no device has a kernel for it. The model is not run, except "
+        "with --regions.",
         epilog="Exit status: 0 every op has a kernel; 1 some op has none; "
         "2 any other failure.")
     parser.add_argument("model", metavar="MODEL", help="FILE.py[:FUNCTION] "
@@ -43,6 +44,9 @@ def parse(arguments):
                         help="list only ops that are missing or have a warning")
     parser.add_argument("--strict", action="store_true",
                         help="also exit with 1 if there is a warning")
+    parser.add_argument("--regions", action="store_true",
+                        help="also run each function once, with TFPLUG_REGIONS=1, "
+                        "and report its regions and why they end")
     options = parser.parse_args(arguments)
     if options.plugin and options.installed:
         parser.error("--plugin and --installed exclude each other")
@@ -56,17 +60,21 @@ def is_model(path):
             file.suffix == ".py" and file.is_file())
 
 
+def plugin_files(options):
+    files = [options.plugin]
+    if options.installed:
+        files = sorted({file for directory in installed_plugins.DIRECTORIES
+                        for file in pathlib.Path(directory).glob("*.so")})
+    return [str(file.resolve()) for file in files]
+
+
 def load_plugins(options, tf):
     """Loads the plug-ins after TensorFlow's context has listed its devices, so that
     the ops that build a model run on the CPU."""
     from tensorflow.python.framework import load_library  # pylint: disable=C0415
     tf.config.list_logical_devices()
-    files = [options.plugin]
-    if options.installed:
-        files = sorted({file for directory in installed_plugins.DIRECTORIES
-                        for file in pathlib.Path(directory).glob("*.so")})
-    for file in files:
-        load_library.load_pluggable_device_library(str(file.resolve()))
+    for file in plugin_files(options):
+        load_library.load_pluggable_device_library(file)
 
 
 def fail(message):
@@ -105,7 +113,7 @@ def main(arguments=None):
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     load_plugins(options, tf)
 
-    from coverage import construct, graph, kernels, model, report
+    from coverage import construct, graph, kernels, model, regions, report
     try:
         device_type = device_type_of(options, kernels)
     except ValueError as error:
@@ -126,6 +134,9 @@ def main(arguments=None):
         model=options.model, device_type=device_type,
         plugin=str(options.plugin) if options.plugin else None,
         functions={name: len(each) for name, each in nodes.items()})
+    if options.regions:
+        found["regions"] = regions.find(options.model, device_type,
+                                        plugin_files(options))
     if options.json:
         text = json.dumps(found, indent=1) + "\n"
         if str(options.json) == "-":

@@ -3,6 +3,8 @@
 
 import shutil
 
+import region_log
+
 from coverage import kernels
 
 SCHEMA = 2
@@ -148,7 +150,7 @@ def table(report, only_bad=False, width=None):
         text.append("  ".join(
             cell.rjust(size) if i in right else cell.ljust(size)
             for i, (cell, size) in enumerate(zip(cells, widths))).rstrip())
-    text += ["", *_warnings(report), *_summary(report)]
+    text += ["", *_warnings(report), *_summary(report), *_regions(report)]
     return "\n".join(text)
 
 
@@ -159,6 +161,15 @@ def _warnings(report):
             seen.setdefault(row["warning"], set()).add(row["op"])
     return [f"(!) {', '.join(sorted(ops))}: {text}"
             for text, ops in seen.items()]
+
+
+def _regions(report):
+    if "regions" not in report:
+        return []
+    found = report["regions"]
+    return ["", *region_log.lines(found),
+            *(f"A function failed, which may lack regions: {failure}"
+              for failure in found["failed"])]
 
 
 def _summary(report):

@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+REGIONS = "regions.log"
 PROGRAM = os.environ.get("TFPLUG_PROGRAM", "tools/profile")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -53,7 +55,12 @@ def parse(arguments):
 
 
 def record(options):
-    """Runs the command; returns its exit status."""
+    """Runs the command; returns its exit status. Regions are logged in OUT, unless they
+    are logged elsewhere."""
+    log = options.out.resolve() / REGIONS
+    log.unlink(missing_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("TFPLUG_LOG_REGIONS", str(log))
     settings = {"folder": str(options.out.resolve()), "after": options.after,
                 "seconds": options.seconds, "plugin":
                 str(options.plugin.resolve()) if options.plugin else ""}
@@ -67,6 +74,7 @@ def explain(file, options):
     import analysis
     import page
     import perfetto
+    import region_log
     import summary
     import xspace
     try:
@@ -78,10 +86,15 @@ def explain(file, options):
                      key=lambda report: -report.busy)
     title = " ".join(options.command) if options.command else str(file)
     options.out.mkdir(parents=True, exist_ok=True)
-    page.write(trace, reports, f"Profile of {title}", options.out / "profile.html")
+    log = options.out / REGIONS
+    regions = None
+    if not options.read and log.exists():
+        regions = region_log.read(log)
+    page.write(trace, reports, f"Profile of {title}", options.out / "profile.html",
+               regions)
     perfetto.write(trace, options.out / "perfetto.json")
     print(f"\n{PROGRAM}: {options.out}/profile.html and {options.out}/perfetto.json")
-    for line in summary.lines(reports, trace):
+    for line in summary.lines(reports, trace, regions):
         print(f"  {line}")
 
 

@@ -6,6 +6,7 @@ import json
 import pathlib
 
 import analysis
+import region_log
 import summary
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -140,16 +141,33 @@ def _sections(report):
         yield f"<h2>{name}: copies and fills</h2>{_copies(report)}"
 
 
-def write(trace, reports, title, path):
+def _regions(regions):
+    head = ["region", ("nodes",), ("inputs",), "ends at"]
+    rows = [[region["name"], (region["nodes"],), (region["inputs"],),
+             region_log.ends_text(region)] for region in regions["regions"]]
+    if any(region["not_recorded"] for region in regions["regions"]):
+        head.append("not recorded")
+        for row, region in zip(rows, regions["regions"]):
+            row.append(region["not_recorded"])
+    outside = [(kind["op"], (kind["nodes"],), kind["why"], kind["example"])
+               for kind in regions["outside"]]
+    return ("<h2>Regions</h2>" + _table(head, rows) +
+            "<h3>Nodes in no region</h3>" +
+            _table(("op", ("nodes",), "why", "for example"), outside))
+
+
+def write(trace, reports, title, path, regions=None):
+    """`regions`: of region_log.read(), or None."""
     lines = "".join(f"<li>{html.escape(line)}</li>"
-                    for line in summary.lines(reports, trace))
+                    for line in summary.lines(reports, trace, regions))
     data = json.dumps({"timeline": _timeline(trace), "memory": _memory(trace)},
                       separators=(",", ":")).replace("</", "<\\/")
     text = (HERE / "page.html").read_text(encoding="utf-8")
     for hole, value in (
             ("TITLE", html.escape(title)), ("LINES", lines),
             ("SECTIONS", "".join(section for report in reports
-                                 for section in _sections(report))),
+                                 for section in _sections(report))
+                     + (_regions(regions) if regions else "")),
             ("SCRIPT", (HERE / "page.js").read_text(encoding="utf-8")),
             ("DATA", data)):
         text = text.replace(f"@{hole}@", value)

@@ -63,8 +63,18 @@ def _memory(trace):
                    f"{time(at)} after the start; {size(free)} were free")
 
 
-def lines(reports, trace):
-    """Returns at most ten lines, of the busiest device."""
+def _regions(regions):
+    sizes = [region["nodes"] for region in regions["regions"]]
+    outside = sum(kind["nodes"] for kind in regions["outside"])
+    noun = "node is" if outside == 1 else "nodes are"
+    yield (f"{len(sizes)} regions run {sum(sizes):,} nodes, and {outside:,} {noun} in "
+           "none: see the page. While a profile is recorded, regions run kernel by "
+           "kernel")
+
+
+def lines(reports, trace, regions=None):
+    """Returns at most eleven lines, of the busiest device. `regions`: of
+    region_log.read()."""
     if trace.dropped:
         yield (f"WARNING: {trace.dropped:,} events are missing; record a shorter "
                "time with --seconds")
@@ -74,6 +84,8 @@ def lines(reports, trace):
     for report in reports[:1]:
         yield from _device(report, trace)
     yield from _memory(trace)
+    if regions:
+        yield from _regions(regions)
     others = [report.device for report in reports[1:]]
     if others:
         yield f"{', '.join(others)}: see the page"

@@ -40,6 +40,14 @@ inline constexpr bool
     kCanCompute<KernelT, std::void_t<typename KernelT::template TableOf<
                              KernelT>::template ResultOf<KernelT>>> = true;
 
+// True if KernelT enqueues its work with a launcher only, so that a region can
+// repeat it (op_kernels/op_run.h).
+template <class KernelT, class = void>
+inline constexpr bool kFitsRegions = false;
+template <class KernelT>
+inline constexpr bool
+    kFitsRegions<KernelT, std::enable_if_t<KernelT::kFitsRegions>> = true;
+
 // The first mistake in a kernel's class. Registration macros assert each of them
 // themselves, so that the compiler begins with the sentence.
 enum class KernelMistake { kNone, kBase, kHidden, kAbstract, kConstructor };

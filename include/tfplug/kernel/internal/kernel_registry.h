@@ -18,6 +18,8 @@ struct KernelRegistration {
   const KernelFunctions functions;
   // Whether tfplug made the kernel (see AddMade).
   const bool is_made = false;
+  // Whether a region may run the kernel (see kFitsRegions).
+  const bool fits_regions = false;
   KernelRegistration* next = nullptr;
 };
 
@@ -38,12 +40,14 @@ class KernelRegistry {
   Iterator end() const { return Iterator(nullptr); }
   bool empty() const { return first_ == nullptr; }
 
-  void Add(KernelDef def, const KernelFunctions& functions) {
-    Append(new KernelRegistration{std::move(def), functions});
+  void Add(KernelDef def, const KernelFunctions& functions,
+           bool fits_regions = false) {
+    Append(
+        new KernelRegistration{std::move(def), functions, false, fits_regions});
   }
   // Adds a kernel that tfplug made from a backend's primitives: others win.
   void AddMade(KernelDef def, const KernelFunctions& functions) {
-    Append(new KernelRegistration{std::move(def), functions, true});
+    Append(new KernelRegistration{std::move(def), functions, true, true});
     has_made_ = true;
   }
   bool has_made() const { return has_made_; }

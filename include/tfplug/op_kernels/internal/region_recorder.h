@@ -357,6 +357,7 @@ class RegionRecorder final : public LaunchObserver {
     table.batch_norm_gradient = &Recording<&T::batch_norm_gradient>::Call;
     table.softmax = &Recording<&T::softmax>::Call;
     table.cross_entropy = &Recording<&T::cross_entropy>::Call;
+    table.enqueue = &Recording<&T::enqueue>::Call;
     return table;
   }
 

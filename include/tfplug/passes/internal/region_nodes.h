@@ -19,7 +19,7 @@
 namespace tfplug::passes_internal {
 
 // Finds the nodes of a graph that can be in a region: those whose kernel
-// tfplug makes from primitives, and whose results depend on their inputs only.
+// is made from primitives, and whose results depend on their inputs only.
 class RegionNodes {
  public:
   RegionNodes(Graph& graph, const PassContext& context)
@@ -106,7 +106,9 @@ class RegionNodes {
     if ((*op)->is_stateful) return "its op has a state";
     const auto* const kernel = runtime::FindKernel(node, **op);
     if (kernel == nullptr) {
-      return "tfplug makes no synchronous kernel for it from the backend's "
+      if (Regions::IsControlFlow(node)) return "it is control flow";
+      if (node.op() == "Const") return "TensorFlow keeps constants by itself";
+      return "no synchronous kernel for it is made from the backend's "
              "primitives";
     }
     auto ports = runtime::PortsOf(node, **op, kernel->def);

@@ -150,6 +150,9 @@ struct TableOf {
                              auto... a) {
       return Self(self).B::CrossEntropy(On(stream), launcher, a...);
     };
+    table.enqueue = [](void*, void* stream, Launcher&,
+                       const primitives::OwnWork& work,
+                       Operands operands) { return work(stream, operands); };
     return table;
   }
 
