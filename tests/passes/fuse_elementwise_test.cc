@@ -39,6 +39,25 @@ TEST_CASE("a chain becomes one op, whose result is the same") {
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
 }
 
+TEST_CASE("the first formula of an op counts, as for its kernel") {
+  Fusion f;
+  f.Feed("x", {2}, {1, 2});
+  f.Add("neg", "Neg", {"x"});
+  f.Add("exp", "Exp", {"neg"});
+  f.Add("out", "Identity", {"exp"});
+  const std::string expected = f.Result("out");
+  ir::FusableOp second = ir::FusableOps().front();
+  for (const ir::FusableOp& row : ir::FusableOps()) {
+    if (absl::string_view(row.op.name) == "Exp") second = row;
+  }
+  second.op.name = "Neg";
+  ir::FusableOps().push_back(second);
+  f.Fuse();
+  ir::FusableOps().pop_back();
+  CHECK(absl::StrContains(f.ExpressionOf("exp/fused"), ";neg:float 0;exp:"));
+  CHECK(f.Result("out") == expected);
+}
+
 TEST_CASE("a constant that may be fed stays an input") {
   for (const bool is_fetched : {true, false}) {
     Fusion f;

@@ -12,8 +12,9 @@
 
 namespace tfplug {
 
-// Registers the families of arithmetic: element-wise functions, reductions,
-// matrix products, Fourier transforms and random numbers.
+// Registers the families of arithmetic: element-wise functions, also
+// activations, and the ops of clusters and regions; reductions, matrix
+// products, Fourier transforms and random numbers.
 TFPLUG_SEPARABLE void AllMathOps(const Registrar& registrar);
 
 }  // namespace tfplug

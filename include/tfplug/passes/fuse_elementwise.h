@@ -54,7 +54,8 @@ namespace tfplug {
 // kernel by its label, ops that must be preserved, and ops on the host, such as
 // most of int32.
 //
-// Runs last for each device type of a plug-in whose backend has FusedMapOps, if
+// Runs for each device type of a plug-in that registers FusedMapOps, after the
+// passes that replace ops and before CompileRegions, if
 // OptimizerSettings::fuse_elementwise is true, the default. The environment
 // variable TFPLUG_FUSION overrides the setting: off if it begins with 0, on
 // otherwise.

@@ -11,7 +11,8 @@
 
 namespace tfplug::op_kernels_internal {
 
-// Makes kernels that are registered as OnHost<...> run on the host.
+// Makes kernels run on the host that are registered as OnHost<...> or with
+// Registrar::OnHost().
 TFPLUG_SEPARABLE void UseHostBackend();
 
 }  // namespace tfplug::op_kernels_internal

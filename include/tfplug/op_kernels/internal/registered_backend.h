@@ -28,8 +28,8 @@ struct RegisteredBackend {
 // Set by TFPLUG_REGISTER_BACKEND.
 inline RegisteredBackend registered_backend = {};
 
-// The reference primitives, defined where kernels in host memory are registered
-// (host_backend.h).
+// The primitives of kernels in host memory, set by UseHostBackend
+// (op_kernels/internal/host_backend.h).
 inline RegisteredBackend host_backend = {};
 
 template <class B>

@@ -56,13 +56,18 @@ class FusableNodes {
     for (const ir::FusableOp& row : ir::FusableOps()) {
       if (!graph.has_op(row.op.name)) continue;
       for (const Node node : graph.nodes(row.op.name)) {
-        if (IsFusable(row, row.types, node)) rows_[node.id()] = &row;
+        // As for kernels, the first row of an op counts.
+        if (rows_[node.id()] == nullptr && IsFusable(row, row.types, node)) {
+          rows_[node.id()] = &row;
+        }
       }
     }
     for (const ir::FusableOp& row : ir::FusableOps()) {
       if (!graph.has_op(row.op.name)) continue;
       for (const Node node : graph.nodes(row.op.name)) {
-        if (ComparesOnDevice(row, node)) rows_[node.id()] = &row;
+        if (rows_[node.id()] == nullptr && ComparesOnDevice(row, node)) {
+          rows_[node.id()] = &row;
+        }
         if (rows_[node.id()] == nullptr) continue;
         for (const Input& input : node.inputs()) {
           has_edges_ |= input.from && Has(input.from.node);
