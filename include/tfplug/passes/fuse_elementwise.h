@@ -152,6 +152,7 @@ class FuseElementwise : public GraphPass {
       parts[sets.RootOf(i)].push_back(all[i]);
     }
     std::vector<std::vector<Node>> result;
+    result.reserve(parts.size());
     for (auto& [root, part] : parts) result.push_back(std::move(part));
     return result;
   }
