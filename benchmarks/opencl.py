@@ -170,6 +170,7 @@ def launches(opencl, vulkan, cuda_like, emulator, folder):
     for program, part, name in ((opencl, "launches", "OpenCL, this driver"),
                                 (opencl, "stub", "OpenCL, returns at once"),
                                 (vulkan, "stub", "Vulkan, returns at once"),
+                                (vulkan, "working", "the same, at work"),
                                 (cuda_like, "launches", "CUDA, emulated"),
                                 (cuda_like, "stub", "CUDA, returns at once")):
         costs = []

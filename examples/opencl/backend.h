@@ -81,8 +81,7 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
 
   // Doubles are optional in OpenCL. Is called before Platform::Init.
   bool Supports(tfplug::DataType type) const override {
-    return type != tfplug::DataType::kDouble ||
-           (cl.Probe().ok() && cl.found[0] == 'd');
+    return Platform::Supports(type);
   }
 
  private:

@@ -17,12 +17,10 @@ class Driver final : public tfplug::DriverTable<cl_int> {
   absl::Status ToStatus(cl_int code, const char* function) const override;
 
  public:
-  // Finds the devices, at the first call, in another process, so that children
-  // which are forked before Load can use them.
-  absl::Status Probe();
-  absl::Status Load();
+  // Finds the devices. Returns for each d if it has doubles, or f.
+  absl::StatusOr<std::string> Load();
 
-  std::string found;  // by Probe: for each device, d if it has doubles, or f
+  std::string found;                  // the answer of Load
   std::vector<cl_device_id> devices;  // of all platforms; set by Load
   // For each device, that of all devices of its platform, which can copy to each
   // other; null if it has none. They live as long as the process.

@@ -5,6 +5,7 @@
 #include <tfplug/compiled/languages/opencl_c.h>
 #include <tfplug/compiled/program_cache.h>
 #include <tfplug/device/buffer_stream.h>
+#include <tfplug/device/driver_platform.h>
 #include <tfplug/plugin.h>
 
 #include <memory>
@@ -169,7 +170,7 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
  public:
   explicit Device(int ordinal) : ordinal_(ordinal) {}
   absl::Status Init() override {
-    TFPLUG_RETURN_IF_ERROR(cl.Load());
+    TFPLUG_RETURN_IF_ERROR(cl.Load().status());
     id = cl.devices[static_cast<size_t>(ordinal_)];
     context = cl.contexts[static_cast<size_t>(ordinal_)];
     TFPLUG_RETURN_IF_ERROR(clock_.Init());
@@ -199,19 +200,8 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
   Stream clock_{*this};  // for GetTime
 };
 
-class Platform final : public tfplug::Platform<Device> {
- public:
+struct Platform final : tfplug::DriverPlatform<Device, cl> {
   static constexpr char kName[] = "OPENCL", kType[] = "OPENCL";
-
-  absl::Status Init() override { return cl.Probe(); }
-  // The driver's largest buffer is smaller than its memory: TensorFlow
-  // allocates step by step.
-  tfplug::PlatformOptions Options() override {
-    tfplug::PlatformOptions options;
-    options.force_memory_growth = true;
-    return options;
-  }
-  absl::StatusOr<int> DeviceCount() override { return cl.found.size(); }
 };
 
 }  // namespace opencl

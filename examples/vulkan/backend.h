@@ -69,8 +69,7 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
 
   // Doubles are optional in Vulkan.
   bool Supports(tfplug::DataType type) const override {
-    return type != tfplug::DataType::kDouble ||
-           vk.Probe().value_or("f")[0] == 'd';
+    return Platform::Supports(type);
   }
 };
 

@@ -6,18 +6,16 @@
 namespace vulkan {
 
 absl::Status Driver::ToStatus(VkResult code, const char* function) const {
-  const std::string text =
-      absl::StrCat(function, " returned Vulkan's error ", code,
-                   code == VK_ERROR_DEVICE_LOST ? ": the device is lost" : "");
   const bool is_full = code == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
                        code == VK_ERROR_OUT_OF_HOST_MEMORY ||
                        code == VK_ERROR_TOO_MANY_OBJECTS;
-  return is_full ? absl::ResourceExhaustedError(text)
-                 : absl::InternalError(text);
+  const bool is_lost = code == VK_ERROR_DEVICE_LOST;
+  return DriverError(function, "Vulkan", code, is_full,
+                     is_lost ? ": the device is lost" : "");
 }
 
 absl::StatusOr<std::string> Driver::Load() {
-  if (!devices.empty()) return Probe();
+  if (!found.empty()) return found;
   tfplug::LoadDriversListedIn("VK_DRIVER_FILES",
                               {"/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"});
   const char* const remedy =
@@ -36,29 +34,28 @@ absl::StatusOr<std::string> Driver::Load() {
     return absl::NotFoundError(
         absl::StrCat("Vulkan's loader found no driver: ", remedy));
   }
-  std::string answer, reasons;
+  std::string reasons;
   for (uint32_t i = 0; i < count; ++i) {
     PhysicalDevice device = {handles[i]};
-    if (const char* const missing = Describe(device)) {
+    Features features;
+    if (const char* const missing = Describe(device, features)) {
       absl::StrAppend(&reasons, "; ", device.properties.deviceName, " has no ",
                       missing);
       continue;
     }
     devices.push_back(device);
-    answer += device.has_doubles ? 'd' : 'f';
+    found += features.v10.features.shaderFloat64 != 0 ? 'd' : 'f';
   }
-  if (!devices.empty()) return answer;
+  if (!found.empty()) return found;
   return absl::NotFoundError(
       absl::StrCat("there is no suitable Vulkan device", reasons));
 }
 
-const char* Driver::Describe(PhysicalDevice& device) const {
+const char* Driver::Describe(PhysicalDevice& device, Features& features) const {
   GetPhysicalDeviceProperties(device.handle, &device.properties);
   GetPhysicalDeviceMemoryProperties(device.handle, &device.memory);
   if (device.properties.apiVersion < VK_API_VERSION_1_2) return "Vulkan 1.2";
-  Features features;
   GetPhysicalDeviceFeatures2(device.handle, &features.v10);
-  device.has_doubles = features.v10.features.shaderFloat64 != 0;
   VkQueueFamilyProperties families[32];
   uint32_t count = 32;
   GetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families);

@@ -2,7 +2,6 @@
 #ifndef VULKAN_DRIVER_H_
 #define VULKAN_DRIVER_H_
 
-#include <tfplug/base/ask_in_child.h>
 #include <tfplug/base/driver_table.h>
 #include <tfplug/base/status_macros.h>
 #include <vulkan/vulkan.h>
@@ -41,7 +40,6 @@ struct Features {
 struct PhysicalDevice {
   VkPhysicalDevice handle;
   uint32_t family;  // of queues with compute
-  bool has_doubles;
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory;
 };
@@ -49,18 +47,13 @@ struct PhysicalDevice {
 class Driver final : public tfplug::DriverTable<VkResult> {
   absl::Status ToStatus(VkResult code, const char* function) const override;
   // Returns what the device lacks, or null.
-  const char* Describe(PhysicalDevice& device) const;
+  const char* Describe(PhysicalDevice& device, Features& features) const;
 
  public:
   // Finds the devices. Returns for each d if it has doubles, or f.
   absl::StatusOr<std::string> Load();
-  // Returns the same, from another process, so that children which are forked
-  // before a device is used can use it.
-  const absl::StatusOr<std::string>& Probe() {
-    static const auto answer = tfplug::AskInChild([this] { return Load(); });
-    return answer;
-  }
 
+  std::string found;                    // the answer of Load
   std::vector<PhysicalDevice> devices;  // those that can be used; set by Load
 
 #define VK(name) \

@@ -44,8 +44,8 @@ absl::Status Machine::Init(int ordinal) {
   features.v10.features.robustBufferAccess = 0;  // checks in kernels
   const VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                    &features.v10, 0, 1, &queues};
-  TFPLUG_RETURN_IF_ERROR(
-      vk.Call(vk.CreateDevice, physical.handle, &info, nullptr, &device));
+  TFPLUG_RETURN_IF_ERROR(vk.Call(vk.CreateDevice, physical.handle, &info,
+                                 nullptr, &device.object));
   vk.GetDeviceQueue(device, physical.family, 0, &queue);
   // The address of a kernel's arguments.
   const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
@@ -57,7 +57,6 @@ absl::Status Machine::Init(int ordinal) {
   TFPLUG_RETURN_IF_ERROR(
       vk.Create(vk.CreatePipelineLayout, device, constants, layout));
   const VkPhysicalDeviceProperties& properties = physical.properties;
-  const VkPhysicalDeviceLimits& limits = properties.limits;
   tfplug::Target target;
   target.language = &tfplug::Glsl();
   target.name = absl::StrCat(HardwareName(), "; ", properties.apiVersion, "; ",
@@ -68,9 +67,9 @@ absl::Status Machine::Init(int ordinal) {
     target.subgroup_size = 8;        // a vector
     target.most_iterations = 60000;  // of llvmpipe's 65,535
   }
-  target.LimitGroupSize(limits.maxComputeWorkGroupInvocations);
-  target.LimitGroupSize(limits.maxComputeWorkGroupSize[0]);
-  target.most_groups = limits.maxComputeWorkGroupCount[0];
+  target.LimitGroupSize(properties.limits.maxComputeWorkGroupInvocations);
+  target.LimitGroupSize(properties.limits.maxComputeWorkGroupSize[0]);
+  target.most_groups = properties.limits.maxComputeWorkGroupCount[0];
   programs.SetTarget(std::move(target));
   return absl::OkStatus();
 }
@@ -101,12 +100,12 @@ absl::StatusOr<std::unique_ptr<Buffer>> Machine::MakeBuffer(uint64_t size,
   const VkBufferDeviceAddressInfo asked = {
       VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, nullptr, buffer->object};
   buffer->address = vk.GetBufferDeviceAddress(device, &asked);
-  void* mapped = nullptr;
   if (is_for_host) {
-    TFPLUG_RETURN_IF_ERROR(vk.Call(vk.MapMemory, device, buffer->memory, 0,
-                                   VK_WHOLE_SIZE, 0, &mapped));
+    TFPLUG_ASSIGN_OR_RETURN(void* const mapped,
+                            vk.Get<void*>(vk.MapMemory, device, buffer->memory,
+                                          0, VK_WHOLE_SIZE, 0));
+    buffer->host = static_cast<char*>(mapped);
   }
-  buffer->host = static_cast<char*>(mapped);
   return buffer;
 }
 
@@ -156,18 +155,14 @@ absl::Status Machine::Submit(Batch& batch, absl::Span<const Wait> /*waits*/,
                              Counter& counter, uint64_t value) {
   batch.Barrier();  // for the host
   TFPLUG_RETURN_IF_ERROR(vk.Call(vk.EndCommandBuffer, batch.commands));
-  const VkTimelineSemaphoreSubmitInfo timeline = {
-      VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-      nullptr,
-      0,
-      nullptr,
-      1,
-      &value};
+  VkTimelineSemaphoreSubmitInfo timeline = {
+      VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
+  timeline.signalSemaphoreValueCount = 1;
+  timeline.pSignalSemaphoreValues = &value;
   VkSubmitInfo info = {VK_STRUCTURE_TYPE_SUBMIT_INFO, &timeline};
   info.commandBufferCount = info.signalSemaphoreCount = 1;
   info.pCommandBuffers = &batch.commands;
   info.pSignalSemaphores = &counter.semaphore.object;
-  const std::lock_guard<std::mutex> lock(queue_mutex);
   return vk.Call(vk.QueueSubmit, queue, 1, &info, nullptr);
 }
 

@@ -4,11 +4,11 @@
 
 #include <tfplug/compiled/languages/glsl.h>
 #include <tfplug/compiled/program_cache.h>
+#include <tfplug/device/driver_platform.h>
 #include <tfplug/device/timeline_device.h>
 #include <tfplug/plugin.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "driver.h"
@@ -28,10 +28,8 @@ using Location = tfplug::AddressSpace<Buffer*>::Location;
 // A timeline semaphore.
 struct Counter {
   absl::StatusOr<uint64_t> Get() {
-    uint64_t value;
-    TFPLUG_RETURN_IF_ERROR(vk.Call(vk.GetSemaphoreCounterValue,
-                                   semaphore.parent, semaphore, &value));
-    return value;
+    return vk.Get<uint64_t>(vk.GetSemaphoreCounterValue, semaphore.parent,
+                            semaphore);
   }
   absl::Status Wait(uint64_t value) {
     VkSemaphoreWaitInfo info = {VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
@@ -84,10 +82,7 @@ struct Batch {
 
 // The driver's object of a device, which outlives all others.
 struct OwnedDevice {
-  ~OwnedDevice() {
-    if (device != nullptr) vk.DestroyDevice(device, nullptr);
-  }
-  VkDevice device = nullptr;
+  tfplug::OwnedRoot<VkDevice, vk, &Driver::DestroyDevice> device;
 };
 
 // Holds what a device's streams, memory and kernels share.
@@ -105,26 +100,14 @@ struct Machine : OwnedDevice, tfplug::TimelineMachine<Buffer, Batch, Counter> {
 
   PhysicalDevice physical = {};
   VkQueue queue = nullptr;  // of all streams
-  std::mutex queue_mutex;
   Owned<VkPipelineLayout, &Driver::DestroyPipelineLayout> layout;
   tfplug::ProgramCache programs;
 };
 using Device = tfplug::TimelineDevice<Machine>;
 using Stream = Device::Stream;
 
-class Platform final : public tfplug::Platform<Device> {
- public:
+struct Platform final : tfplug::DriverPlatform<Device, vk> {
   static constexpr char kName[] = "VULKAN", kType[] = "VULKAN";
-
-  absl::Status Init() override { return vk.Probe().status(); }
-  // The driver's largest buffer may be smaller than its memory: TensorFlow
-  // allocates step by step.
-  tfplug::PlatformOptions Options() override {
-    tfplug::PlatformOptions options;
-    options.force_memory_growth = true;
-    return options;
-  }
-  absl::StatusOr<int> DeviceCount() override { return vk.Probe()->size(); }
 };
 
 }  // namespace vulkan

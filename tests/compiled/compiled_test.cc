@@ -412,6 +412,42 @@ TEST_CASE("a test may have a language of its own") {
   }
 }
 
+// A device that has no error functions of floats.
+class BackendWithoutErf final : public CppBackend {
+ public:
+  BackendWithoutErf() : CppBackend(false, {DataType::kFloat}) {}
+  bool SupportsOpcode(Opcode opcode, DataType type) const override {
+    return opcode != Opcode::kErf || type != DataType::kFloat;
+  }
+};
+
+TEST_CASE("an operation that the device lacks is refused, in each primitive") {
+  BackendWithoutErf backend;
+  minimal::Stream stream;
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto erf = [](Value x) { return Erf(x); };
+  const auto expression =
+      MakeExpression({DataType::kFloat}, {DataType::kFloat}, erf);
+  std::vector<float> x(4), y(4);
+  const absl::Status status =
+      launcher.MapFlat(*expression, {4, 0, {x.data(), y.data()}});
+  CHECK(absl::IsUnimplemented(status));
+  CHECK(absl::StrContains(status.message(), "erf of float"));
+  Operand row = Operand::Dense(x.data(), DataType::kFloat, {4});
+  Operand sum = Operand::Dense(y.data(), DataType::kFloat, {});
+  Reduction reduction{ReduceKind::kSum, *expression, {}};
+  CHECK(absl::IsUnimplemented(launcher.Reduce(reduction, {row}, {sum})));
+  CHECK(backend.compilations == 0);
+  // CheckBackend leaves out what a backend refuses.
+  const auto supports = [&](Opcode opcode, DataType type) {
+    return backend.SupportsOpcode(opcode, type);
+  };
+  const testing::Types types = {DataType::kFloat, DataType::kBool};
+  CHECK(testing::PrimitiveSubjects(types, supports).size() + 1 ==
+        testing::PrimitiveSubjects(types).size());
+}
+
 TEST_CASE("a launch with more arguments than the device takes is refused") {
   CppBackend backend(true, {});
   minimal::Stream stream;

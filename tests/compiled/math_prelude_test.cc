@@ -207,5 +207,11 @@ TEST_CASE("portable functions are as accurate as opcodes.def demands") {
   CheckAll<double>(library);
 }
 
+TEST_CASE("the first power of the largest number is finite") {
+  const Library library;
+  CHECK(library.Find<double>("pow")(-DBL_MAX, 1) == -DBL_MAX);
+  CHECK(library.Find<float>("pow")(FLT_MAX, 1) == FLT_MAX);
+}
+
 }  // namespace
 }  // namespace tfplug::math_prelude_test

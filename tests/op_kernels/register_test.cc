@@ -35,6 +35,11 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
 #endif
     return ReferenceBackend::Map(stream, expression, inputs, outputs);
   }
+  bool SupportsOpcode(tfplug::Opcode opcode,
+                      tfplug::DataType type) const override {
+    return opcode != tfplug::Opcode::kExpm1 ||
+           type != tfplug::DataType::kDouble;
+  }
 };
 TFPLUG_REGISTER_DEVICE(minimal::Platform);
 TFPLUG_REGISTER_BACKEND(Backend, tfplug::ActivationOps);
@@ -70,6 +75,28 @@ TEST_CASE("kernels of the author win, and all win over those of the CPU") {
   run.AddInput<float>({{2}, {-1, 1}});
   run.AddOutput(tfplug::DataType::kFloat);
   CHECK(absl::IsUnavailable(run.Run()));
+}
+
+TEST_CASE("ops that need an opcode which the device lacks are not registered") {
+  tfplug::Fixture<minimal::Platform> fixture;
+  tfplug::testing::KernelRegistry::Get().Refill(&TF_InitKernel);
+  const auto is_registered = [&](const char* op, tfplug::DataType type) {
+    tfplug::testing::Node node;
+    node.op = op;
+    node.name = "node";
+    node.attrs["T"] = type;
+    return FakeKernel::Create(node, fixture.host().device_type()).ok();
+  };
+  CHECK_FALSE(is_registered("Elu", tfplug::DataType::kDouble));  // has expm1
+  CHECK(is_registered("Elu", tfplug::DataType::kFloat));
+  CHECK(is_registered("Elu", tfplug::DataType::kHalf));
+  CHECK(is_registered("Relu", tfplug::DataType::kDouble));
+  // Nor are they fused.
+  for (const auto& op : tfplug::ir::FusableOps()) {
+    const auto bit = tfplug::kernel::SetOf(tfplug::DataType::kDouble);
+    if (std::string(op.op.name) == "Elu") CHECK((op.types & bit) == 0);
+    if (std::string(op.op.name) == "Relu") CHECK((op.types & bit) != 0);
+  }
 }
 
 TEST_CASE("a primitive that fails fails its op, and the next one works") {

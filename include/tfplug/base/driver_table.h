@@ -12,6 +12,7 @@
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tfplug/base/load_driver.h"
 
@@ -166,6 +167,16 @@ class DriverTable : public internal::DriverSymbols {
     return Check(code, function.name);  // reads the name after the call
   }
 
+  // Calls a function whose last argument is the address of its result.
+  template <class T, class... Parameters, class... Arguments>
+  absl::StatusOr<T> Get(const DriverFunction<Code(Parameters...)>& function,
+                        const Arguments&... arguments) const {
+    T result = {};
+    const Code code = function(arguments..., &result);
+    if (ABSL_PREDICT_FALSE(code != Code{})) return Error(code, function.name);
+    return result;
+  }
+
   // Calls a function that makes an object of another one, an OwnedChild.
   template <class Signature, class Info, class Owned>
   absl::Status Create(const DriverFunction<Signature>& function,
@@ -197,6 +208,18 @@ class DriverTable : public internal::DriverSymbols {
   // Returns the status of a code of the driver, with the name of the function.
   // RESOURCE_EXHAUSTED if memory has run out: TensorFlow may then retry.
   virtual absl::Status ToStatus(Code code, const char* function) const = 0;
+
+  // Returns such a status for the driver of an API, such as "Vulkan"; `meaning`
+  // follows the code.
+  static absl::Status DriverError(const char* function, const char* api,
+                                  Code code, bool is_full,
+                                  const char* meaning = "") {
+    const std::string text =
+        std::string(function) + " returned " + api + "'s error " +
+        std::to_string(static_cast<int64_t>(code)) + meaning;
+    return is_full ? absl::ResourceExhaustedError(text)
+                   : absl::InternalError(text);
+  }
 };
 
 // Owns an object of a driver that `table.*release` destroys, such as
@@ -230,6 +253,21 @@ struct OwnedChild {
   operator Object() const { return object; }
 
   Parent parent = {};
+  Object object = {};
+};
+
+// Owns an object that `(table.*destroy)(object, nullptr)` destroys, as a VkDevice,
+// or none.
+template <class Object, auto& table, auto destroy>
+struct OwnedRoot {
+  OwnedRoot() = default;
+  OwnedRoot(const OwnedRoot&) = delete;
+  OwnedRoot& operator=(const OwnedRoot&) = delete;
+  ~OwnedRoot() {
+    if (object != Object{}) (table.*destroy)(object, nullptr);
+  }
+  operator Object() const { return object; }
+
   Object object = {};
 };
 

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_COMPILED_COMPILED_H_
 #define TFPLUG_COMPILED_COMPILED_H_
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -12,6 +13,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/compiled/disk_cache.h"
@@ -24,6 +26,7 @@
 #include "tfplug/compiled/reduce_source.h"
 #include "tfplug/compiled/split.h"
 #include "tfplug/ir/loops.h"
+#include "tfplug/ir/unsupported.h"
 #include "tfplug/ir/views.h"
 #include "tfplug/primitives/backend.h"
 
@@ -89,14 +92,14 @@ class CompiledBackend : public Backend<StreamT> {
   ABSL_ATTRIBUTE_ALWAYS_INLINE static absl::Status MapFlat(
       B& self, StreamT& stream, const Expression& expression,
       const FlatOperands& operands) {
-    const compiled_internal::FlatKey key(expression.id(), operands);
-    const auto* const known = self.B::Programs(stream).plans().Find(key);
+    const auto* const known = self.B::Programs(stream).plans().Find(
+        compiled_internal::FlatKey(expression.id(), operands));
     if (ABSL_PREDICT_TRUE(known != nullptr)) {
       const compiled_internal::RepeatedLaunch launch(*known, operands);
       return self.B::Launch(stream, static_cast<ProgramT&>(*known->program),
                             known->grid, launch.arguments());
     }
-    return self.PlanAndMapFlat(stream, expression, operands, key);
+    return self.PlanAndMapFlat(stream, expression, operands);
   }
   absl::Status ReduceLoops(StreamT& stream, Launcher& launcher,
                            const Reduction& reduction,
@@ -168,7 +171,7 @@ class CompiledBackend : public Backend<StreamT> {
                                        outputs);
     TFPLUG_RETURN_IF_ERROR(
         compiled_internal::PlanMatMul(target, expression, plan));
-    return LaunchPlanned(stream, plan, &key, "matmul", [&] {
+    return LaunchPlanned(stream, plan, &key, "matmul", {expression}, [&] {
       return compiled_internal::MatMulSource(target, plan, expression);
     });
   }
@@ -183,13 +186,14 @@ class CompiledBackend : public Backend<StreamT> {
     compiled_internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
         compiled_internal::PlanMap(target, expression.id(), plan));
-    return LaunchPlanned(stream, plan, key, "map", [&] {
+    return LaunchPlanned(stream, plan, key, "map", {&expression}, [&] {
       return compiled_internal::MapSource(target, plan, expression);
     });
   }
-  [[gnu::noinline]] absl::Status PlanAndMapFlat(
-      StreamT& stream, const Expression& expression,
-      const FlatOperands& operands, const compiled_internal::FlatKey& key) {
+  [[gnu::noinline]] absl::Status PlanAndMapFlat(StreamT& stream,
+                                                const Expression& expression,
+                                                const FlatOperands& operands) {
+    const compiled_internal::FlatKey key(expression.id(), operands);
     if (!primitives::CountsMatch(operands, expression)) {
       return primitives::WrongOperands();
     }
@@ -214,9 +218,11 @@ class CompiledBackend : public Backend<StreamT> {
     }
     TFPLUG_RETURN_IF_ERROR(
         compiled_internal::PlanReduce(target, reduction.id(), plan));
-    return LaunchPlanned(stream, plan, key, "reduce", [&] {
-      return compiled_internal::ReduceSource(target, plan, reduction).Make();
-    });
+    return LaunchPlanned(
+        stream, plan, key, "reduce", {&reduction.map, &reduction.finish}, [&] {
+          return compiled_internal::ReduceSource(target, plan, reduction)
+              .Make();
+        });
   }
 
   absl::Status Repeat(StreamT& stream,
@@ -228,15 +234,17 @@ class CompiledBackend : public Backend<StreamT> {
   }
 
   // Launches the plan's program, which is built from make_source() at the first
-  // launch.
+  // launch; it has the expressions `parts`, of which some may be null.
   template <class Key, class MakeSource>
   absl::Status LaunchPlanned(StreamT& stream,
                              compiled_internal::LaunchPlan& plan,
                              const Key* key, const char* entry,
+                             std::initializer_list<const Expression*> parts,
                              MakeSource make_source) {
     ProgramCache& programs = Programs(stream);
     Program* program = programs.Find(plan.key());
     if (ABSL_PREDICT_FALSE(program == nullptr)) {
+      TFPLUG_RETURN_IF_ERROR(CheckOpcodes(parts));
       TFPLUG_ASSIGN_OR_RETURN(program, programs.FindOrBuild(plan.key(), [&] {
         return BuildProgram(stream, make_source(), entry);
       }));
@@ -248,6 +256,22 @@ class CompiledBackend : public Backend<StreamT> {
     }
     return Launch(stream, static_cast<ProgramT&>(*program), plan.grid(),
                   plan.arguments());
+  }
+
+  absl::Status CheckOpcodes(
+      std::initializer_list<const Expression*> parts) const {
+    for (const Expression* const part : parts) {
+      if (part == nullptr) continue;
+      const std::string missing =
+          ir::FindUnsupported(*part, [&](Opcode opcode, DataType type) {
+            return this->SupportsOpcode(opcode, type);
+          });
+      if (missing.empty()) continue;
+      return absl::UnimplementedError(absl::StrCat(
+          "the device does not compute ", missing,
+          " correctly (Backend::SupportsOpcode); place the op on the CPU"));
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::unique_ptr<tfplug::Program>> BuildProgram(

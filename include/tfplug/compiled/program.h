@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/base/attributes.h"
-#include "absl/container/fixed_array.h"
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
@@ -126,22 +126,25 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status EnqueueWithBlock(
   const auto address = [](const auto& at) {
     return at.handle == nullptr ? uint64_t{0} : at.handle->address + at.offset;
   };
-  absl::FixedArray<uint64_t, 16> pointers(arguments.pointers.size());
-  for (size_t i = 0; i < pointers.size(); ++i) {
-    typename AddressSpace<Handle>::Location at;
-    if (!addresses.TryFind(arguments.pointers[i], at)) {
-      return addresses.NotFound();
-    }
-    pointers[i] = address(at);
-  }
-  const size_t size = pointers.size() * sizeof(uint64_t);
-  return stream.Enqueue(size + arguments.parameters_size,
-                        [&](auto& batch, const auto& block) {
-                          std::memcpy(block.host, pointers.data(), size);
-                          std::memcpy(block.host + size, arguments.parameters,
-                                      arguments.parameters_size);
-                          record(batch, address(block.at));
-                        });
+  const size_t size = arguments.pointers.size() * sizeof(uint64_t);
+  bool is_found = true;
+  TFPLUG_RETURN_IF_ERROR(stream.Enqueue(
+      size + arguments.parameters_size, [&](auto& batch, const auto& block) {
+        char* to = block.host;
+        for (void* const pointer : arguments.pointers) {
+          typename AddressSpace<Handle>::Location at;
+          if (ABSL_PREDICT_FALSE(!addresses.TryFind(pointer, at))) {
+            is_found = false;
+            return;
+          }
+          const uint64_t found = address(at);
+          std::memcpy(to, &found, sizeof(found));
+          to += sizeof(found);
+        }
+        std::memcpy(to, arguments.parameters, arguments.parameters_size);
+        record(batch, address(block.at));
+      }));
+  return is_found ? absl::OkStatus() : addresses.NotFound();
 }
 
 // A program on a device. Derive from it.

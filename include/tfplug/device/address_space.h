@@ -43,7 +43,7 @@ class AddressSpace {
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace() {
     if (base_ != nullptr) {
-      internal::ReleaseAddresses(base_, SizeOf(granules_));
+      internal::ReleaseAddresses(base_, SizeOf(size_ / kGranule));
     }
   }
 
@@ -52,12 +52,12 @@ class AddressSpace {
   absl::StatusOr<void*> Insert(Handle handle, uint64_t size) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (base_ == nullptr && !Reserve()) return Full();
-    const uint64_t granules = size / kGranule + 2;  // and a gap
+    const uint64_t granules = GranulesOf(size);
     uint64_t begin = next_;
     if (!FindGap(granules, &begin)) return Full();
     next_ = begin + granules;
     auto region =
-        std::make_unique<Region>(Region{handle, begin, granules, size});
+        std::make_unique<Region>(Region{handle, begin * kGranule, size});
     for (uint64_t i = begin; i < next_; ++i) table_[i] = region.get();
     regions_[begin] = std::move(region);
     used_ += size;
@@ -75,8 +75,8 @@ class AddressSpace {
     const Region& region = *found->second;
     const Handle handle = region.handle;
     used_ -= region.size;
-    for (uint64_t i = 0; i < region.granules; ++i) {
-      table_[region.begin + i] = nullptr;
+    for (uint64_t i = 0; i < GranulesOf(region.size); ++i) {
+      table_[found->first + i] = nullptr;
     }
     regions_.erase(found);
     return handle;
@@ -93,11 +93,11 @@ class AddressSpace {
   // then unspecified.
   bool TryFind(const void* address, Location& at) const {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
-    if (ABSL_PREDICT_TRUE(offset < granules_ * kGranule)) {
+    if (ABSL_PREDICT_TRUE(offset < size_)) {
       const Region* const region =
           table_[offset / kGranule].load(std::memory_order_acquire);
       if (ABSL_PREDICT_TRUE(region != nullptr)) {
-        at = {region->handle, offset - region->begin * kGranule};
+        at = {region->handle, offset - region->offset};
         return at.offset <= region->size;
       }
     }
@@ -119,13 +119,17 @@ class AddressSpace {
  private:
   struct Region {
     Handle handle;
-    uint64_t begin, granules;
+    uint64_t offset;  // of its first address, in bytes
     uint64_t size;
   };
   static constexpr uint64_t kGranule = 2 << 20;
   static constexpr uint64_t kMostGranules = 1 << 19;  // 1 TiB
   static constexpr uint64_t kLeastGranules = 1 << 12;
 
+  // Returns the granules of a region of `size` bytes and of the gap after it.
+  static constexpr uint64_t GranulesOf(uint64_t size) {
+    return size / kGranule + 2;
+  }
   // Returns how many addresses to reserve for `granules` aligned ones.
   static constexpr uint64_t SizeOf(uint64_t granules) {
     return (granules + 1) * kGranule;
@@ -138,7 +142,7 @@ class AddressSpace {
       void* const base = internal::ReserveAddresses(SizeOf(n));
       if (base == nullptr) continue;
       base_ = base;
-      granules_ = n;
+      size_ = n * kGranule;
       first_ = (reinterpret_cast<uint64_t>(base) + kGranule - 1) / kGranule *
                kGranule;
       return true;
@@ -158,14 +162,14 @@ class AddressSpace {
       uint64_t at = start;
       auto region = regions_.lower_bound(start);
       if (region != regions_.begin()) {
-        const Region& before = *std::prev(region)->second;
-        at = std::max(at, before.begin + before.granules);
+        const auto& before = *std::prev(region);
+        at = std::max(at, before.first + GranulesOf(before.second->size));
       }
       for (; region != regions_.end(); ++region) {
         if (region->first >= at + granules) break;
-        at = region->first + region->second->granules;
+        at = region->first + GranulesOf(region->second->size);
       }
-      if (at + granules <= granules_) {
+      if (at + granules <= size_ / kGranule) {
         *begin = at;
         return true;
       }
@@ -175,7 +179,7 @@ class AddressSpace {
 
   mutable std::mutex mutex_;
   void* base_ = nullptr;
-  uint64_t granules_ = 0;
+  uint64_t size_ = 0;   // of all addresses, in bytes
   uint64_t first_ = 0;  // an address
   uint64_t next_ = 0;   // a granule
   uint64_t used_ = 0;   // in bytes

@@ -41,7 +41,8 @@ class TimelineMachine {
 
   AddressSpace<Buffer*> addresses;
 
-  // Called by streams.
+  // Called by streams. Recording and submitting need the lock.
+  std::mutex& stream_mutex() { return stream_mutex_; }
   void AddStream(std::shared_ptr<device_internal::Progress> stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
     streams_.push_back(std::move(stream));
@@ -111,7 +112,8 @@ class TimelineMachine {
     return uses.empty();
   }
 
-  std::mutex mutex_;
+  std::mutex stream_mutex_;
+  std::mutex mutex_;  // of what follows
   std::vector<std::shared_ptr<device_internal::Progress>> streams_;
   std::vector<Retired> retired_;
 };

@@ -51,7 +51,8 @@ namespace tfplug {
 //     absl::StatusOr<uint64_t> ReadTime(uint32_t slot);  // in nanoseconds
 //   };
 //
-// and a base of the device, with these functions, which any thread may call:
+// and a base of the device, with these functions, which any thread may call. Begin
+// and Submit are never called at the same time, for one queue of all streams:
 //
 //   struct Machine : tfplug::TimelineMachine<Buffer, Batch, Counter> {
 //     // Makes memory of the device, or memory that host and device access
@@ -113,7 +114,7 @@ class TimelineStream
   }
   ~TimelineStream() override {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
       if (batches_.IsOpen() || !steps_.empty()) {
         timeline_->Fail(absl::CancelledError("the stream was destroyed"));
       }
@@ -121,7 +122,7 @@ class TimelineStream
       changed_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
-    batches_.BlockHost();
+    timeline_->BlockHostForDevice(timeline_->added());
     machine_.RemoveStream(timeline_.get());
   }
 
@@ -136,7 +137,7 @@ class TimelineStream
   // `argument_size` bytes, which are the command's until it is done.
   template <class Record>
   absl::Status Enqueue(uint64_t argument_size, const Record& record) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     return Add(argument_size, record);
   }
 
@@ -144,7 +145,7 @@ class TimelineStream
 
   absl::Status CopyToBuffer(Location to, const void* from,
                             uint64_t size) override {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     const char* data = static_cast<const char*>(from);
     // The source may be read now only if no host task has to write it first.
     if (size <= kArgumentsSize / 4 && !IsHeld()) {
@@ -167,7 +168,7 @@ class TimelineStream
     });
   }
   absl::Status CopyFromBuffer(void* to, Location from, uint64_t size) override {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     char* const data = static_cast<char*>(to);
     return InPieces(lock, size, [&](uint64_t offset, uint64_t n) {
       TFPLUG_RETURN_IF_ERROR(Add(0, [&](Batch& batch, const Block&) {
@@ -210,12 +211,13 @@ class TimelineStream
   }
 
   absl::StatusOr<Point*> Mark() override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     TFPLUG_RETURN_IF_ERROR(Close());
+    batches_.Recycle();
     return new Point{timeline_, timeline_->added(), nullptr, 0};
   }
   absl::Status Submit() override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     return Flush();
   }
   absl::Status WaitForCommand(Point* point) override {
@@ -223,7 +225,7 @@ class TimelineStream
     TFPLUG_ASSIGN_OR_RETURN(const bool is_done,
                             point->timeline->IsDone(point->value));
     if (is_done) return absl::OkStatus();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     if (!point->timeline->IsSubmitted(point->value)) {
       TFPLUG_RETURN_IF_ERROR(
           AddHostStep([timeline = point->timeline,
@@ -238,18 +240,19 @@ class TimelineStream
 
   absl::Status RunOnHost(HostTask task) override {
     const auto shared = std::make_shared<HostTask>(std::move(task));
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     StampTimer();
     absl::Status status = AddHostStep([shared](const absl::Status& before) {
       const absl::Status ran = shared->Run();
       return before.ok() ? ran : before;
     });
-    if (!status.ok()) {
+    if (status.ok()) {
+      StampTimer();
+    } else {
+      lock.unlock();  // for TensorFlow's code
       shared->Release();
-      return status;
     }
-    StampTimer();
-    return absl::OkStatus();
+    return status;
   }
 
   // A timer's times are those of work that has been submitted.
@@ -259,15 +262,16 @@ class TimelineStream
   }
 
   absl::Status GetStatus() override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    batches_.Recycle();  // asks the driver
+    const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
+    timeline_->AskDevice();
+    batches_.Recycle();
     return timeline_->status();
   }
   absl::Status BlockHostUntilDone() override {
     absl::Status status;
     uint64_t last;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
       status = Close();
       last = timeline_->added();
     }
@@ -280,7 +284,7 @@ class TimelineStream
   absl::StatusOr<uint64_t> GetTime() {
     std::unique_ptr<Point> point;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
       TFPLUG_RETURN_IF_ERROR(Flush());
       TFPLUG_ASSIGN_OR_RETURN(point, batches_.WriteTime());
       TFPLUG_RETURN_IF_ERROR(Flush());
@@ -293,11 +297,11 @@ class TimelineStream
   using HostStep = std::function<absl::Status(const absl::Status& before)>;
   struct Step {  // a batch, or something on the host
     uint64_t value;
-    std::shared_ptr<Recording> recording;
+    Recording* recording;  // or null
     HostStep run;
   };
 
-  // All functions below need the lock.
+  // All functions below need the machine's lock.
 
   // Returns whether work is kept for the thread, behind which new work has to
   // stay.
@@ -306,20 +310,24 @@ class TimelineStream
   template <class Record>
   absl::Status Add(uint64_t argument_size, const Record& record) {
     if (ABSL_PREDICT_FALSE(!batches_.HasRoomFor(argument_size))) {
-      TFPLUG_RETURN_IF_ERROR(Flush());
+      TFPLUG_RETURN_IF_ERROR(MakeRoom(argument_size));
     }
-    TFPLUG_ASSIGN_OR_RETURN(const bool is_due,
-                            batches_.Add(argument_size, record));
-    return is_due ? Flush() : absl::OkStatus();
+    TFPLUG_RETURN_IF_ERROR(batches_.Add(argument_size, record));
+    return batches_.IsDue() ? Flush() : absl::OkStatus();
+  }
+  [[gnu::cold, gnu::noinline]] absl::Status MakeRoom(uint64_t argument_size) {
+    if (argument_size > kArgumentsSize) {
+      return absl::InvalidArgumentError("a command has too many arguments");
+    }
+    return Flush();
   }
 
   // Lets the device begin with the open batch.
   absl::Status Flush() {
     if (!batches_.IsOpen()) return absl::OkStatus();
     if (ABSL_PREDICT_TRUE(!IsHeld())) return batches_.Submit(batches_.Take());
-    auto recording = batches_.Take();
-    const uint64_t value = recording->value;
-    steps_.push_back({value, std::move(recording), nullptr});
+    Recording& recording = batches_.Take();
+    steps_.push_back({recording.value, &recording, nullptr});
     return absl::OkStatus();
   }
   // Does the same, and makes the last step one that follows all waits.
@@ -380,7 +388,7 @@ class TimelineStream
     return absl::OkStatus();
   }
   void RunSteps() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     for (;;) {
       changed_.wait(lock, [&] { return !steps_.empty() || stops_; });
       if (steps_.empty()) return;
@@ -388,7 +396,7 @@ class TimelineStream
       steps_.pop_front();
       working_on_ = step.value;
       if (step.recording != nullptr) {
-        batches_.Submit(std::move(step.recording)).IgnoreError();
+        batches_.Submit(*step.recording).IgnoreError();
       } else {
         lock.unlock();
         const absl::Status status = internal::Guarded(
@@ -409,7 +417,6 @@ class TimelineStream
   Machine& machine_;
   const std::shared_ptr<device_internal::Timeline<Counter>> timeline_ =
       std::make_shared<device_internal::Timeline<Counter>>();
-  std::mutex mutex_;
   Batches batches_;
   std::unique_ptr<Buffer> staging_;
 

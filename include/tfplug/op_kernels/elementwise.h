@@ -117,6 +117,21 @@ inline const ElementwiseOp* FindElementwise(absl::string_view name) {
   return nullptr;
 }
 
+// Returns what the op computes for a type.
+inline absl::StatusOr<Expression> ExpressionOf(const ElementwiseOp& op,
+                                               DataType type, double attr) {
+  ExpressionBuilder builder;
+  std::vector<Value> x;
+  const bool selects = absl::string_view(op.name) == "SelectV2";
+  for (int i = 0; i < op.formula.arity(); ++i) {
+    x.push_back(builder.Input(selects && i == 0 ? DataType::kBool : type));
+  }
+  const Value y = op.formula(x, attr);
+  const bool gives_bool = y.type() == DataType::kBool;
+  builder.Output(y, gives_bool ? DataType::kBool : type);
+  return std::move(builder).Build();
+}
+
 class ElementwiseKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
@@ -173,16 +188,7 @@ class ElementwiseKernel : public BackendKernel {
       has_default_ = !fails;
       default_ = absl::string_view(op.name) == "NotEqual";
     }
-    ExpressionBuilder builder;
-    std::vector<Value> x;
-    const bool selects = absl::string_view(op.name) == "SelectV2";
-    for (int i = 0; i < op.formula.arity(); ++i) {
-      x.push_back(builder.Input(selects && i == 0 ? DataType::kBool : type));
-    }
-    const Value y = op.formula(x, attr);
-    const bool gives_bool = y.type() == DataType::kBool;
-    builder.Output(y, gives_bool ? DataType::kBool : type);
-    TFPLUG_ASSIGN_OR_RETURN(expression_, std::move(builder).Build());
+    TFPLUG_ASSIGN_OR_RETURN(expression_, ExpressionOf(op, type, attr));
     return absl::OkStatus();
   }
 
@@ -242,6 +248,9 @@ inline void AddElementwiseOps(const Registrar& registrar,
     }
     uint64_t types = op.types & kAllTypes;
     if (kernel::HasHostKernel(op.name)) types &= ~kInt32Type;
+    types = registrar.WithOpcodes(types, [&](DataType type) {
+      return op_kernels_internal::ExpressionOf(op, type, /*attr=*/0);
+    });
     registrar.AddFusable({op, types, "T", op_kernels_internal::GivesBool(op)});
     registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name),
                                                           "T", types);

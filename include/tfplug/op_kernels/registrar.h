@@ -8,9 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/ir/elementwise.h"
+#include "tfplug/ir/expression.h"
+#include "tfplug/ir/unsupported.h"
 #include "tfplug/kernel/default_kernels.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/internal/shared_functions.h"
@@ -68,6 +71,23 @@ class Registrar {
       }
     }
     return types;
+  }
+
+  // Returns the types in `set` for which the backend has all operations of the
+  // expression that make(type) returns.
+  template <class Make>
+  uint64_t WithOpcodes(uint64_t set, const Make& make) const {
+    const auto supports =
+        op_kernels_internal::registered_backend.supports_opcode;
+    if (on_host_ || supports == nullptr) return set;
+    for (const DataType type : Supported(set)) {
+      const absl::StatusOr<Expression> expression = make(type);
+      if (expression.ok() &&
+          !ir::FindUnsupported(*expression, supports).empty()) {
+        set &= ~kernel::SetOf(type);
+      }
+    }
+    return set;
   }
 
   // Adds KernelT for the op for each type in `set` as its attribute `attr`.

@@ -236,6 +236,14 @@ class Backend {
   // int32 and int64, random numbers use uint32 and uint64, and copies use
   // unsigned integers of the elements' size, which all must be supported.
   virtual bool Supports(DataType /*type*/) const { return true; }
+
+  // Returns whether the device computes the operation in the type as opcodes.def
+  // demands: element-wise ops that need another one are neither registered nor
+  // fused. A CompiledBackend reports kernels of other ops that need one as
+  // UNIMPLEMENTED when they run. Is called when the library is loaded.
+  virtual bool SupportsOpcode(Opcode /*opcode*/, DataType /*type*/) const {
+    return true;
+  }
 };
 
 // Returns a launcher of `backend`'s primitives on `stream`.

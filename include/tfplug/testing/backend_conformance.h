@@ -36,8 +36,11 @@ struct BackendConformanceOptions : ConformanceOptions {
 // One thing that CheckBackend checks, on random operands.
 using PrimitiveSubject = std::function<PrimitiveCase(CaseMaker&)>;
 
-// Returns a subject for each primitive, opcode, kind and type.
-inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
+// Returns a subject for each primitive, opcode, kind and type, without the opcodes
+// that a backend refuses.
+inline std::vector<PrimitiveSubject> PrimitiveSubjects(
+    const Types& types,
+    const std::function<bool(Opcode, DataType)>& supports = nullptr) {
   std::vector<PrimitiveSubject> all;
   for (const DataType type : types) {
     const bool is_bool = type == DataType::kBool;
@@ -45,6 +48,7 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
     for (int i = 0; is_computed && i < kOpcodeCount; ++i) {
       const auto opcode = static_cast<Opcode>(i);
       if (!ir::Allows(ir::InfoOf(opcode).types, type)) continue;
+      if (supports != nullptr && !supports(opcode, type)) continue;
       all.push_back([=](CaseMaker& maker) {
         return MakeOpcodeCase(maker, opcode, type);
       });
@@ -93,6 +97,7 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
 // Runs each subject once and then for as long as the options allow. A failure
 // is searched for on smaller and simpler operands.
 inline absl::Status CheckPrimitives(PrimitiveRun& run, const Types& types,
+                                    std::vector<PrimitiveSubject> subjects,
                                     const BackendConformanceOptions& options) {
   const auto check = [&](const PrimitiveSubject& subject, Level level,
                          uint64_t seed) {
@@ -106,7 +111,6 @@ inline absl::Status CheckPrimitives(PrimitiveRun& run, const Types& types,
     return std::make_pair(run.Check(made), size);
   };
   const Deadline deadline(options.seconds);
-  std::vector<PrimitiveSubject> subjects = PrimitiveSubjects(types);
   const bool is_limited = std::isfinite(options.most_seconds);
   const Deadline limit(is_limited ? options.most_seconds : 0);
   if (is_limited) {
@@ -161,7 +165,11 @@ absl::Status CheckBackend(B& backend, FakeDevice& device,
       device,
       [&](Scratch& scratch) { return MakeLauncher(backend, stream, scratch); },
       options.has_denormals);
-  return CheckPrimitives(run, types, options);
+  const auto supports = [&](Opcode opcode, DataType type) {
+    return backend.B::SupportsOpcode(opcode, type);
+  };
+  return CheckPrimitives(run, types, PrimitiveSubjects(types, supports),
+                         options);
 }
 
 }  // namespace tfplug::testing

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <iterator>
+#include <list>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
@@ -23,7 +25,7 @@
 namespace tfplug::device_internal {
 
 // The batches of a stream: the one that is recorded, those that the device works
-// on, and those that can be recorded anew. The stream's lock guards all of it.
+// on, and those that can be recorded anew. The machine's lock guards all of it.
 template <class Machine>
 class Batches {
   using Buffer = typename Machine::Buffer;
@@ -51,44 +53,51 @@ class Batches {
   bool IsOpen() const { return open_ != nullptr; }
   // Returns whether the open batch, or a new one, has room for a command's arguments.
   bool HasRoomFor(uint64_t argument_size) const {
-    return open_ == nullptr ||
-           open_->arguments_used + argument_size <= kArgumentsSize;
+    const uint64_t used = open_ == nullptr ? 0 : open_->arguments_used;
+    return used + argument_size <= kArgumentsSize;
   }
 
   // Records a command for whose arguments there is room: calls record(batch,
-  // block). Returns whether the device should begin with the batch, because it is
-  // idle or the batch is full.
+  // block).
   template <class Record>
-  absl::StatusOr<bool> Add(uint64_t argument_size, const Record& record) {
-    if (ABSL_PREDICT_FALSE(argument_size > kArgumentsSize)) {
-      return absl::InvalidArgumentError("a command has too many arguments");
-    }
-    TFPLUG_RETURN_IF_ERROR(Open(argument_size));
+  ABSL_ATTRIBUTE_ALWAYS_INLINE absl::Status Add(uint64_t argument_size,
+                                                const Record& record) {
+    TFPLUG_RETURN_IF_ERROR(Open());
     Recording& open = *open_;
     Block block = {};
     if (argument_size != 0) {
+      if (ABSL_PREDICT_FALSE(open.arguments == nullptr)) {
+        TFPLUG_ASSIGN_OR_RETURN(open.arguments,
+                                machine_.MakeBuffer(kArgumentsSize, true));
+      }
       block.host = open.arguments->host + open.arguments_used;
       block.at = {open.arguments.get(), open.arguments_used};
       open.arguments_used += Aligned(argument_size);
     }
+    ++open.commands;
     open.batch.Barrier();
     Point** const timed = CommandTimer<Commands>::Next();
-    if (ABSL_PREDICT_FALSE(timed != nullptr)) {
-      *timed = NewTimed();
-      open.batch.WriteTime((*timed)->slot);
+    if (ABSL_PREDICT_TRUE(timed == nullptr)) {
+      record(open.batch, block);
+      return absl::OkStatus();
     }
+    *timed = NewTimed();
+    open.batch.WriteTime((*timed)->slot);
     record(open.batch, block);
-    if (ABSL_PREDICT_FALSE(timed != nullptr)) {
-      open.batch.WriteTime((*timed)->slot + 1);
-    }
-    return ++open.commands >= kMostCommands || open.times >= kMostTimes ||
-           timeline_->WasReached(open.value - 1) ||
-           timeline_->IsDone(open.value - 1).value_or(true);
+    open.batch.WriteTime((*timed)->slot + 1);
+    return absl::OkStatus();
+  }
+  // Returns whether the device should begin with the open batch, because it is
+  // idle or the batch is full.
+  bool IsDue() const {
+    return timeline_->WasReached(open_->value - 1) ||
+           open_->commands >= kMostCommands || open_->times >= kMostTimes ||
+           timeline_->IsDone(open_->value - 1).value_or(true);
   }
 
   // Records a time stamp. Returns where to read it.
   absl::StatusOr<std::unique_ptr<Point>> WriteTime() {
-    TFPLUG_RETURN_IF_ERROR(Open(0));
+    TFPLUG_RETURN_IF_ERROR(Open());
     std::unique_ptr<Point> point(NewTimed());
     open_->batch.WriteTime(point->slot);
     return point;
@@ -105,52 +114,26 @@ class Batches {
   }
   // Opens a batch if there are waits that no batch has yet.
   absl::Status OpenForWaits() {
-    return waits_.empty() ? absl::OkStatus() : Open(0);
+    return waits_.empty() ? absl::OkStatus() : Open();
   }
 
   // Returns the open batch, which then is no longer open.
-  std::shared_ptr<Recording> Take() { return std::exchange(open_, nullptr); }
+  Recording& Take() { return *std::exchange(open_, nullptr); }
 
-  absl::Status Submit(std::shared_ptr<Recording> recording) {
+  // Lets the device begin with a batch that is not open any more.
+  absl::Status Submit(Recording& recording) {
     TFPLUG_RETURN_IF_ERROR(timeline_->status());
-    absl::InlinedVector<typename Machine::Wait, 4> waits;
-    for (const auto& wait : recording->waits) {
-      const absl::StatusOr<bool> is_done = wait.timeline->IsDone(wait.value);
-      if (!is_done.ok()) {
-        timeline_->Fail(is_done.status());
-        return is_done.status();
-      }
-      if (!*is_done) waits.push_back({&wait.timeline->counter(), wait.value});
+    if (ABSL_PREDICT_TRUE(recording.waits.empty())) {
+      return Submit(recording, {});
     }
-    absl::Status status = machine_.Submit(
-        recording->batch, waits, timeline_->counter(), recording->value);
-    if (!status.ok()) {
-      timeline_->Fail(status);
-      return status;
-    }
-    timeline_->SetSubmitted(recording->value);
-    in_flight_.push_back(std::move(recording));
-    return absl::OkStatus();
+    return SubmitWithWaits(recording);
   }
 
-  // Frees the batches that are done. Those with times stay their timers'.
+  // Frees batches that are done, if there are many.
   void Recycle() {
-    while (!in_flight_.empty()) {
-      auto& first = in_flight_.front();
-      if (!timeline_->WasReached(first->value) &&
-          !timeline_->IsDone(first->value).value_or(false))
-        return;
-      if (first->times == 0 && free_.size() < kMostFree) {
-        free_.push_back(std::move(first));
-      }
-      in_flight_.pop_front();
-    }
-  }
-
-  // Waits for all batches that were submitted.
-  void BlockHost() {
-    for (const auto& recording : in_flight_) {
-      timeline_->BlockHost(recording->value).IgnoreError();
+    while (recordings_.size() > kMostFree &&
+           timeline_->WasReached((*std::next(recordings_.begin()))->value)) {
+      recordings_.pop_front();
     }
   }
 
@@ -164,46 +147,82 @@ class Batches {
     return (argument_size + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // Makes open_ a batch with room for the arguments.
-  absl::Status Open(uint64_t argument_size) {
-    if (open_ == nullptr) TFPLUG_RETURN_IF_ERROR(OpenNew());
-    if (argument_size != 0 && open_->arguments == nullptr) {
-      TFPLUG_ASSIGN_OR_RETURN(open_->arguments,
-                              machine_.MakeBuffer(kArgumentsSize, true));
+  ABSL_ATTRIBUTE_ALWAYS_INLINE absl::Status Submit(
+      Recording& recording, absl::Span<const typename Machine::Wait> waits) {
+    absl::Status status = machine_.Submit(
+        recording.batch, waits, timeline_->counter(), recording.value);
+    if (ABSL_PREDICT_FALSE(!status.ok())) {
+      timeline_->Fail(status);
+    } else {
+      timeline_->SetSubmitted(recording.value);
     }
+    return status;
+  }
+  [[gnu::noinline]] absl::Status SubmitWithWaits(Recording& recording) {
+    absl::InlinedVector<typename Machine::Wait, 4> waits;
+    for (const auto& wait : recording.waits) {
+      const absl::StatusOr<bool> is_done = wait.timeline->IsDone(wait.value);
+      if (!is_done.ok()) {
+        timeline_->Fail(is_done.status());
+        return is_done.status();
+      }
+      if (!*is_done) waits.push_back({&wait.timeline->counter(), wait.value});
+    }
+    TFPLUG_RETURN_IF_ERROR(Submit(recording, waits));
+    recording.waits.clear();
     return absl::OkStatus();
+  }
+
+  ABSL_ATTRIBUTE_ALWAYS_INLINE absl::Status Open() {
+    return ABSL_PREDICT_TRUE(open_ != nullptr) ? absl::OkStatus() : OpenNew();
   }
   absl::Status OpenNew() {
     TFPLUG_RETURN_IF_ERROR(timeline_->status());
-    Recycle();
-    std::shared_ptr<Recording> recording;
-    if (free_.empty()) {
-      recording = std::make_shared<Recording>();
+    const Recording& oldest = *recordings_.front();
+    if (ABSL_PREDICT_TRUE(oldest.times == 0 &&
+                          timeline_->WasReached(oldest.value))) {
+      MoveOldestToBack();
     } else {
-      recording = std::move(free_.back());
-      free_.pop_back();
+      MakeUnused();
     }
-    TFPLUG_RETURN_IF_ERROR(machine_.Begin(recording->batch));
-    recording->value = timeline_->AddStep();
-    recording->waits.clear();
-    recording->waits.swap(waits_);
-    recording->commands = 0;
-    recording->arguments_used = 0;
-    open_ = std::move(recording);
+    Recording& recording = *recordings_.back();
+    TFPLUG_RETURN_IF_ERROR(machine_.Begin(recording.batch));
+    recording.value = timeline_->AddStep();
+    if (ABSL_PREDICT_FALSE(!waits_.empty())) recording.waits.swap(waits_);
+    recording.commands = 0;
+    recording.arguments_used = 0;
+    open_ = &recording;
     return absl::OkStatus();
+  }
+  void MoveOldestToBack() {
+    recordings_.splice(recordings_.end(), recordings_, recordings_.begin());
+  }
+  // Makes the newest recording one that can be recorded.
+  [[gnu::noinline]] void MakeUnused() {
+    auto& oldest = recordings_.front();
+    if (!timeline_->IsDone(oldest->value).value_or(false)) {
+      recordings_.push_back(std::make_shared<Recording>());
+      return;
+    }
+    // Its timers own the one with times.
+    if (oldest->times != 0) oldest = std::make_shared<Recording>();
+    MoveOldestToBack();
   }
 
   Point* NewTimed() {
     open_->times += 2;
-    return new Point{timeline_, open_->value, open_, open_->times - 2};
+    return new Point{timeline_, open_->value, recordings_.back(),
+                     open_->times - 2};
   }
 
   Machine& machine_;
   const SharedTimeline timeline_;
-  std::shared_ptr<Recording> open_;
+  // In the order of their values: those that the device works on, or that were
+  // taken and not submitted, follow those that are done. Never empty.
+  std::list<std::shared_ptr<Recording>> recordings_{
+      std::make_shared<Recording>()};
+  Recording* open_ = nullptr;                    // the newest one, or null
   std::vector<typename Recording::Wait> waits_;  // of the next batch
-  std::deque<std::shared_ptr<Recording>> in_flight_;
-  std::vector<std::shared_ptr<Recording>> free_;
 };
 
 }  // namespace tfplug::device_internal

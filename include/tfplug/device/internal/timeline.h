@@ -28,7 +28,7 @@ class Progress {
 
   // Returns the newest step, which may not have been submitted.
   uint64_t added() const { return added_.load(std::memory_order_acquire); }
-  // Returns the value of a new step. Needs the stream's lock.
+  // Returns the value of a new step. Needs the machine's lock.
   uint64_t AddStep() {
     const uint64_t value = added_.load(std::memory_order_relaxed) + 1;
     added_.store(value, std::memory_order_release);
@@ -93,6 +93,8 @@ class Timeline final : public Progress {
     }
     return Reach(counter_.Get(), value);
   }
+  // Learns how far the device is, and whether it has failed.
+  void AskDevice() { Reach(counter_.Get(), 0).IgnoreError(); }
   // Waits until the step is done. After an error, waits for what the device
   // still does.
   absl::Status BlockHost(uint64_t value) {

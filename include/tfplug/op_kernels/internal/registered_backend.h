@@ -2,6 +2,8 @@
 #ifndef TFPLUG_OP_KERNELS_INTERNAL_REGISTERED_BACKEND_H_
 #define TFPLUG_OP_KERNELS_INTERNAL_REGISTERED_BACKEND_H_
 
+#include <type_traits>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/internal/construct.h"
@@ -22,6 +24,7 @@ struct RegisteredBackend {
   void* (*get_backend)();
   absl::StatusOr<void*> (*get_stream)(KernelContext&);
   bool (*supports)(DataType);
+  bool (*supports_opcode)(Opcode, DataType);  // null: all
   const HostAccess* host_access;  // null for streams that are no device's
 };
 
@@ -38,6 +41,20 @@ B& BackendOf() {
   return *backend;
 }
 
+// Returns RegisteredBackend::supports_opcode.
+template <class B>
+constexpr auto OpcodesOf() -> bool (*)(Opcode, DataType) {
+  if constexpr (std::is_same_v<
+                    decltype(&B::SupportsOpcode),
+                    decltype(&Backend<typename B::Stream>::SupportsOpcode)>) {
+    return nullptr;
+  } else {
+    return [](Opcode opcode, DataType type) {
+      return BackendOf<B>().B::SupportsOpcode(opcode, type);
+    };
+  }
+}
+
 template <class B>
 constexpr RegisteredBackend MakeRegisteredBackend() {
   return {&primitives_internal::TableOf<B>::kTable,
@@ -48,6 +65,7 @@ constexpr RegisteredBackend MakeRegisteredBackend() {
             return static_cast<void*>(*stream);
           },
           [](DataType type) { return BackendOf<B>().B::Supports(type); },
+          OpcodesOf<B>(),
           HostAccessOf<typename B::Stream>()};
 }
 
