@@ -87,8 +87,8 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
  private:
   // Builds a program. An error has the compiler's output.
   static absl::Status Build(cl_device_id device, cl_program program) {
-    const absl::Status status = cl.Call(cl.clBuildProgram, program, 1, &device,
-                                        "-cl-std=CL1.2 -w", nullptr, nullptr);
+    absl::Status status = cl.Call(cl.clBuildProgram, program, 1, &device,
+                                  "-cl-std=CL1.2 -w", nullptr, nullptr);
     if (status.ok()) return status;
     return absl::Status(status.code(),
                         absl::StrCat(status.message(), ":\n",

@@ -196,10 +196,10 @@ TEST_CASE("a program serves all sizes, and is compiled once") {
 
 TEST_CASE("more groups than one dimension has are in rows") {
   CppBackend backend(true, {}, "", 3);
-  std::vector<float> x(8 * 256, 1);  // 8 groups: 3 rows of 3
+  std::vector<float> x(size_t{8} * 256, 1);  // 8 groups: 3 rows of 3
   CHECK(AddOne(backend, x) == absl::OkStatus());
   CHECK(std::count(x.begin(), x.end(), 2.0f) == 8 * 256);
-  x.resize(10 * 256);
+  x.resize(size_t{10} * 256);
   CHECK(absl::IsUnimplemented(AddOne(backend, x)));
 }
 
@@ -478,7 +478,7 @@ void ForEachLayout(Check check) {
         for (int run = 0; run < 3; ++run) {
           std::vector<float> a(60), y(60);
           for (float& x : a) x = next();
-          Operand view_a, view_y, index = Operand::Index(100 * run);
+          Operand view_a, view_y, index = Operand::Index(int64_t{100} * run);
           view_a.data = a.data();
           view_y.data = y.data();
           for (int d = 0; d < 2; ++d) {
@@ -692,6 +692,7 @@ TEST_CASE("SetArguments: handles and offsets, then the parameters") {
 TEST_CASE("threads launch, and more layouts than are kept") {
   CppBackend backend(true, {});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

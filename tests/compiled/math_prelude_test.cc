@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tfplug/compiled/languages/plain_c.h"
 #include "tfplug/compiled/prelude.h"
 
@@ -70,10 +71,9 @@ class Library {
       for (const char* type : {"f32", "f64"}) {
         const std::string name =
             parts.Function(function.name, std::strcmp(type, "f64") == 0);
-        const std::string t(type);
-        exported += t + " test_" + name + "(" + t + " x, " + t +
-                    " y) { return " + name +
-                    (function.unary != nullptr ? "(x); }\n" : "(x, y); }\n");
+        absl::StrAppend(&exported, type, " test_", name, "(", type, " x, ",
+                        type, " y) { return ", name,
+                        function.unary != nullptr ? "(x)" : "(x, y)", "; }\n");
       }
     }
     const char* const tmp = std::getenv("TMPDIR");

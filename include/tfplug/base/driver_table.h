@@ -52,7 +52,7 @@ class DriverSymbols {
   absl::Status FindAll(const Driver& library) {
     for (DriverSymbol* const symbol : symbols_) {
       void (*function)();
-      const absl::Status status = library.Get(symbol->name, &function);
+      absl::Status status = library.Get(symbol->name, &function);
       if (!status.ok()) return status;
       symbol->address = reinterpret_cast<void*>(function);
     }
@@ -250,7 +250,9 @@ struct OwnedChild {
   ~OwnedChild() {
     if (object != Object{}) (table.*destroy)(parent, object, nullptr);
   }
-  operator Object() const { return object; }
+  operator Object() const {  // NOLINT(google-explicit-constructor)
+    return object;
+  }
 
   Parent parent = {};
   Object object = {};
@@ -266,7 +268,9 @@ struct OwnedRoot {
   ~OwnedRoot() {
     if (object != Object{}) (table.*destroy)(object, nullptr);
   }
-  operator Object() const { return object; }
+  operator Object() const {  // NOLINT(google-explicit-constructor)
+    return object;
+  }
 
   Object object = {};
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -122,6 +123,7 @@ inline absl::StatusOr<Expression> ExpressionOf(const ElementwiseOp& op,
                                                DataType type, double attr) {
   ExpressionBuilder builder;
   std::vector<Value> x;
+  x.reserve(static_cast<size_t>(op.formula.arity()));
   const bool selects = absl::string_view(op.name) == "SelectV2";
   for (int i = 0; i < op.formula.arity(); ++i) {
     x.push_back(builder.Input(selects && i == 0 ? DataType::kBool : type));
@@ -228,6 +230,7 @@ inline bool GivesBool(const ElementwiseOp& op) {
   if ((op.types & kernel::SetOf(kType)) == 0) return false;  // of bits
   ExpressionBuilder builder;
   std::vector<Value> x;
+  x.reserve(static_cast<size_t>(op.formula.arity()));
   for (int i = 0; i < op.formula.arity(); ++i)
     x.push_back(builder.Input(kType));
   return op.formula(x, 0).type() == DataType::kBool;
