@@ -49,8 +49,6 @@ _CONDITION = re.compile(r"^using (\w+) =\s+(absl::(?:con|dis)junction<[^;]*>);$"
 # of the rest: -Og takes two thirds of the time of -O1.
 _FLAGS = ("-std=c++17", "-DNDEBUG", "-w", "-Og", "-fPIC", "-fvisibility=hidden",
           "-fvisibility-inlines-hidden", "-ffunction-sections", "-fdata-sections")
-# g++ collects its garbage later, which takes less time and has the same result.
-_COMPILER_MEMORY = "--param=ggc-min-heapsize=1000000"
 # Change it with what is built: another recipe's build is not used.
 _RECIPE = f"8: Abseil {_VERSION} {' '.join(_FLAGS)}"
 
@@ -167,7 +165,7 @@ def _compile(source, objects, compiler):
         """Returns the object of some files, or None if they cannot be compiled together."""
         unit, result = objects / f"{name}.cc", objects / f"{name}.o"
         unit.write_text(_unit(files))
-        command = [*compiler, *_FLAGS, _COMPILER_MEMORY, f"-I{source}", "-c", unit, "-o", result]
+        command = [*compiler, *_FLAGS, f"-I{source}", "-c", unit, "-o", result]
         ran = subprocess.run(list(map(str, command)), check=False, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if ran.returncode and len(files) == 1:
