@@ -275,6 +275,36 @@ TEST_CASE("branches and loops bound regions") {
   CHECK(g.NumRegions() == 4);
 }
 
+// What leaves the loop comes from `mask` in the second iteration, although no
+// edge leads there but the one that closes the loop.
+TEST_CASE("a path through an iteration of a loop prevents a cycle") {
+  RegionGraph g;
+  g.Add(R"(
+      x, limit = Placeholder()
+      enter = Enter(x) {frame_name="loop"}
+      merge = Merge(enter, next)
+      cond = LoopCond(limit)
+      switch = Switch(merge, cond)
+      exit = Exit(switch)
+      after = Neg(exit)
+      after2 = Tanh(after)
+      out = Elu(after2)
+      own1 = Elu(x)
+      own2 = Elu(own1)
+      own3 = Elu(own2)
+      own4 = Elu(own3)
+      mask = Neg(own4)
+      mask2 = Tanh(mask)
+      out2 = Elu(mask2)
+      enter_mask = Enter(mask) {frame_name="loop", is_constant=true}
+      product = Mul(switch:1, enter_mask)
+      next = NextIteration(product))");
+  g.Compile();
+  CHECK(g.NumRegions() == 2);
+  CHECK_FALSE(g["mask"]);
+  CHECK_FALSE(g["after"]);
+}
+
 TEST_CASE("what a loop's counter reaches is left out") {
   RegionGraph g;
   g.Add(R"(

@@ -166,6 +166,8 @@ def train(kind):
                 layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.3),
                 layers.Dense(4)]),
             "lstm": ((6, 3), [layers.LSTM(8), layers.Dense(4)]),
+            "dropout": ((6, 3), [
+                layers.LSTM(8, dropout=0.3, recurrent_dropout=0.3), layers.Dense(4)]),
             "transformer": ((6, 8), [
                 _Attention(), layers.LayerNormalization(epsilon=1e-3),
                 layers.Flatten(), layers.Dense(4)]),
@@ -185,7 +187,7 @@ def train(kind):
             [w.tobytes().hex() for w in model.get_weights()]], ops
 
 
-@pytest.mark.parametrize("kind", ["mlp", "cnn", "lstm", "transformer"])
+@pytest.mark.parametrize("kind", ["mlp", "cnn", "lstm", "dropout", "transformer"])
 def test_models_train_alike(kind):
     on, off = (harness.run(train, kind, env=env) for env in (ON, OFF))
     assert on.ok, on

@@ -98,7 +98,7 @@ class CompileRegions : public GraphPass {
       return nodes.CanJoin(from, to);
     };
     const passes_internal::Clusters<decltype(can_join), true> stages(
-        graph, *order, can_join);
+        graph, *order, branches, can_join);
     // The members so far, by stage, branch and device.
     std::map<std::tuple<int, int, absl::string_view>, std::vector<Node>> all;
     for (const Node node : *order) {

@@ -85,7 +85,7 @@ class FuseElementwise : public GraphPass {
       const auto can_join = [&](const Output& from, Node to) {
         return nodes.WhyNotJoined(from, to) == nullptr;
       };
-      passes_internal::Clusters<decltype(can_join)> found(graph, order,
+      passes_internal::Clusters<decltype(can_join)> found(graph, order, regions,
                                                           can_join);
       for (const auto& cluster : found.Find()) {
         Split(graph, context, nodes, cluster, clusters);

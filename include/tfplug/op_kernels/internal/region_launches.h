@@ -86,15 +86,15 @@ class LaunchedOperands {
 
   // Most views have few dimensions: copies of the others take most of the time.
   static void Copy(const Operand& from, char* to) {
-    constexpr size_t kDims = offsetof(Operand, dims);
-    constexpr size_t kStrides = offsetof(Operand, strides);
-    constexpr size_t kFew = 4;
-    if (ABSL_PREDICT_FALSE(static_cast<size_t>(from.rank) > kFew)) {
-      std::memcpy(to, &from, sizeof(Operand));
-      return;
-    }
-    std::memcpy(to, &from, kDims + kFew * sizeof(int64_t));
-    std::memcpy(to + kStrides, from.strides.data(), kFew * sizeof(int64_t));
+    if (ABSL_PREDICT_TRUE(from.rank <= 2)) return CopyDims<2>(from, to);
+    if (ABSL_PREDICT_TRUE(from.rank <= 4)) return CopyDims<4>(from, to);
+    std::memcpy(to, &from, sizeof(Operand));
+  }
+  template <size_t n>
+  static void CopyDims(const Operand& from, char* to) {
+    std::memcpy(to, &from, offsetof(Operand, dims) + n * sizeof(int64_t));
+    std::memcpy(to + offsetof(Operand, strides), from.strides.data(),
+                n * sizeof(int64_t));
   }
 
   const size_t size_;

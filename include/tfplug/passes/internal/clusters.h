@@ -11,6 +11,7 @@
 
 #include "tfplug/graph/graph.h"
 #include "tfplug/passes/internal/disjoint_sets.h"
+#include "tfplug/passes/internal/regions.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -20,7 +21,8 @@ namespace tfplug::passes_internal {
 // a cycle.
 //
 // Each node gets a stage, which does not decrease along an edge, and increases
-// along an edge that cannot be inside of a cluster. A cluster is a set of nodes
+// along an edge that cannot be inside of a cluster, and from what enters a loop to
+// what leaves it. A cluster is a set of nodes
 // of one stage that are connected by the other edges. A path that leaves a
 // cluster thus never returns to it.
 template <class CanJoin, bool kJoinsControls = false>
@@ -29,12 +31,19 @@ class Clusters {
   // Whether an edge can be inside of a cluster: bool can_join(Output from, Node
   // to). If kJoinsControls, it is called for control edges, too, with the port
   // kControl; otherwise they never are.
-  Clusters(Graph& graph, const NodeList& order, CanJoin can_join)
+  Clusters(Graph& graph, const NodeList& order, const Regions& regions,
+           CanJoin can_join)
       : order_(order),
         can_join_(std::move(can_join)),
         stages_(graph.max_id()),
         sets_(graph.max_id()) {
-    for (Node node : order_) SetStage(node);
+    if (!SetStages(regions)) {
+      // No node can join another one.
+      for (size_t i = 0; i < order_.size(); ++i) {
+        StageOf(order_[i]) = static_cast<int>(i);
+      }
+      return;
+    }
     for (size_t i = order_.size(); i-- > 0;) MoveToUsers(order_[i]);
     for (Node node : order_) Join(node);
   }
@@ -69,6 +78,30 @@ class Clusters {
     return kJoinsControls && can_join_({from, kControl}, to);
   }
 
+  // Sets the first stage of each node. What leaves a loop comes after all that
+  // enters it, from which it may come in a later iteration: the edges that close
+  // loops are not in the order. Returns false if a loop enters itself.
+  bool SetStages(const Regions& regions) {
+    std::map<uint32_t, int> entered;  // the last stage of an Enter, by loop
+    for (size_t round = 0; round <= entered.size() + 1; ++round) {
+      bool is_last = true;
+      for (Node node : order_) {
+        SetStage(node);
+        if (Regions::IsExit(node) && node.input(0)) {
+          const auto it = entered.find(regions.loop(node.input(0).node));
+          if (it == entered.end()) continue;
+          StageOf(node) = std::max(StageOf(node), it->second + 1);
+        } else if (Regions::IsEnter(node)) {
+          const auto [it, is_new] = entered.emplace(regions.loop(node), -1);
+          if (it->second >= StageOf(node)) continue;
+          it->second = StageOf(node);
+          is_last = false;
+        }
+      }
+      if (is_last) return true;
+    }
+    return false;
+  }
   // Sets the first stage in which the node can be.
   void SetStage(Node node) {
     int stage = 0;

@@ -37,8 +37,13 @@ class Regions {
   int of(Node node) const { return regions_[node.id()]; }
   // The region that every graph has, outside of loops and branches.
   static constexpr int kAlways = 0;
+  // Returns the innermost loop that the node is in, which an Enter node is and an
+  // Exit node is not; 0 if there is none.
+  uint32_t loop(Node node) const { return frames_[node.id()]; }
   // Returns whether the node is in a loop, and may run often in a step.
-  bool IsInLoop(Node node) const { return frames_[node.id()] != 0; }
+  bool IsInLoop(Node node) const { return loop(node) != 0; }
+  static bool IsEnter(Node node) { return Is(node, "Enter"); }
+  static bool IsExit(Node node) { return Is(node, "Exit"); }
   // Returns whether the node begins or ends a branch or a loop.
   static bool IsControlFlow(Node node) {
     return Is(node, "Switch") || node.op() == "_SwitchN" || Is(node, "Merge") ||
