@@ -20,9 +20,6 @@ namespace tfplug::compiled_internal {
 
 // Elements that each item computes.
 inline constexpr int kMapSteps = 4;
-// Operations of an expression for which these are written out by a compiler for
-// independent items on a CPU.
-inline constexpr size_t kMostUnrolled = 100;
 
 enum MapVariant : uint32_t { kMapRows = 1, kMapElements = 2 };
 
@@ -100,11 +97,8 @@ inline std::string MapSource(const Target& target, const LaunchPlan& plan,
   kernel.Extra("rows_per_group");
   const std::string block = absl::StrCat(
       "const idx first = group % blocks * (GROUP * ", kMapSteps, ");\n");
-  // A driver for CPUs takes half a minute to compile four random numbers.
-  const bool is_long = target.HasIndependentItems() &&
-                       expression.instructions().size() > kMostUnrolled;
   const std::string steps = absl::StrCat(
-      is_long ? "" : "UNROLL\n", "for (int step = 0; step < ", kMapSteps,
+      "UNROLL\nfor (int step = 0; step < ", kMapSteps,
       "; ++step) {\nconst idx start = first + step * GROUP;\n"
       "FOR_ITEMS(row_size - start)\nconst idx e = start + item;\n");
   if (launch.variant == kMapElements) {
