@@ -81,10 +81,47 @@ std::vector<Case> Cases() {
        true,
        {{"glslang", "glslangValidator --version && spirv-val --version",
          "glslangValidator --target-env vulkan1.2 -o {}.spv {} && "
-         "spirv-val --target-env vulkan1.2 {}.spv"}}},
-      {"metal", Metal, ".metal", false, false, {}},
+         "spirv-val --target-env vulkan1.2 {}.spv"},
+        // Metal has no doubles.
+        {"spirv-cross, to Metal", "command -v spirv-cross",
+         "grep -v '^#\\|^ARRAY' {} | grep -qw 'f64\\|array_f64' || "
+         "spirv-cross --msl --msl-version 20400 {}.spv"}}},
+      {"metal",
+       Metal,
+       ".metal",
+       false,
+       false,
+       {{"clang++, with kMetalLibrary", "clang++ --version",
+         "clang++ -x c++ -std=c++14 -w -fsyntax-only -I $(dirname {}) {}"}}},
   };
 }
+
+// Metal's words and functions in clang's C++, with address spaces that may not be
+// mixed: no compiler of Metal runs here.
+constexpr char kMetalLibrary[] = R"code(
+#define kernel
+#define device __attribute__((address_space(1)))
+#define constant const __attribute__((address_space(2)))
+#define threadgroup static __attribute__((address_space(3)))
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned uint;
+typedef unsigned long ulong;
+namespace metal {
+template <class T, class U> T as_type(U x) { return __builtin_bit_cast(T, x); }
+enum class mem_flags { mem_threadgroup };
+void threadgroup_barrier(mem_flags);
+float fabs(float);
+float floor(float);
+float ceil(float);
+float rint(float);
+float fma(float, float, float);
+namespace precise {
+float sqrt(float);
+float rsqrt(float);
+}
+}
+)code";
 
 bool Succeeds(std::string command, const std::string& path = "") {
   for (size_t at; (at = command.find("{}")) != command.npos;) {
@@ -161,6 +198,7 @@ TEST_CASE("each language's compilers accept generated sources") {
           ? kept
           : std::filesystem::temp_directory_path() / "languages_XXXXXX";
   if (kept == nullptr) REQUIRE(mkdtemp(&folder[0]) != nullptr);
+  std::ofstream(folder + "/metal_stdlib") << kMetalLibrary;
   for (const Case& one : Cases()) {
     std::vector<std::string> paths;
     for (const bool is_cpu : {false, true}) {

@@ -41,7 +41,8 @@ $BODY}
 
 // Returns the Metal Shading Language, 2.3 or newer. Argument k is buffer k, and
 // the parameters are the last one. There are no doubles: Supports must refuse
-// them. Compile without fast math. No compiler has read this text yet.
+// them. Compile without fast math, and with -ffp-contract=off. No compiler of
+// Metal has read this text yet: clang has, as C++.
 inline const Language& Metal() {
   static const Language* const language = [] {
     auto* made = new Language;
