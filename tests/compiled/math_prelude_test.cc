@@ -14,6 +14,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -205,6 +206,31 @@ TEST_CASE("portable functions are as accurate as opcodes.def demands") {
   const Library library;
   CheckAll<float>(library);
   CheckAll<double>(library);
+}
+
+TEST_CASE(
+    "languages without a function of opcodes.def get one, which is compared") {
+  const std::string definitions[] = {
+#define TFPLUG_INTERNAL_OPCODE(name, text, function, arity, result, floats, \
+                               ...)                                         \
+#floats,
+#include "tfplug/ir/opcodes.def"
+  };
+  const auto is_named = [](const auto& rows, const std::string& name) {
+    return std::any_of(std::begin(rows), std::end(rows),
+                       [&](const auto& row) { return name == row.name; });
+  };
+  const std::regex call("([a-z][a-z0-9_]*)\\(");
+  for (const std::string& text : definitions) {
+    for (std::sregex_iterator it(text.begin(), text.end(), call), end;
+         it != end; ++it) {
+      const std::string name = (*it)[1];
+      CAPTURE(name);
+      CHECK_MESSAGE(is_named(compiled_internal::kMathFunctions, name),
+                    "add it to compiled/math_functions.h");
+      CHECK_MESSAGE(is_named(kFunctions, name), "compare it in this test");
+    }
+  }
 }
 
 TEST_CASE("the first power of the largest number is finite") {

@@ -84,6 +84,27 @@ TEST_CASE("every opcode has a text") {
   }
 }
 
+TEST_CASE("the oracle defines every opcode") {
+  using tfplug::primitives::ComputeInteger;
+  using tfplug::primitives::ComputeReal;
+  for (int i = 0; i < tfplug::kOpcodeCount; ++i) {
+    const auto opcode = static_cast<Opcode>(i);
+    const tfplug::ir::OpcodeInfo& info = tfplug::ir::kOpcodes[i];
+    // Up to Select, opcodes are special; comparisons are tested below.
+    if (info.arity == 0 || info.gives_bool || opcode <= Opcode::kSelect) {
+      continue;
+    }
+    CAPTURE(std::string(info.name));
+    if (tfplug::ir::Allows(info.types, kFloat)) {
+      CHECK(!(std::isnan(ComputeReal(opcode, 0.5, 0.25)) &&
+              std::isnan(ComputeReal(opcode, 1.5, 0.25))));
+    }
+    if (tfplug::ir::Allows(info.types, DataType::kInt64)) {
+      CHECK(ComputeInteger(opcode, DataType::kInt64, 7, 2) != 0);
+    }
+  }
+}
+
 TEST_CASE("malformed texts are errors") {
   for (const char* text :
        {"",

@@ -184,6 +184,21 @@ T lgamma(T a) {
   return static_cast<T>(::lgamma_r(a, &sign));
 }
 
+// Return the result of a definition for floats of type T. It has another type if
+// it calls C's function of doubles, because Scalar does not list the one of
+// <cmath>. An opcode without floats has no definition.
+template <class R, class T, class V>
+R FloatResult(V value) {
+  static_assert(std::is_same_v<V, T> || std::is_same_v<R, bool>,
+                "add the function in the opcode's row to the using-declaration "
+                "in Scalar");
+  return value;
+}
+template <class R, class T>
+R FloatResult() {
+  return R();
+}
+
 // The definition of an opcode: Scalar<Opcode::kAdd>()(a, b) is a + b.
 template <Opcode>
 struct Scalar;
@@ -204,7 +219,7 @@ struct Scalar;
             std::erfc, std::exp, std::expm1, std::fabs, std::floor, std::fmod, \
             std::log, std::log1p, std::pow, std::rint, std::sin, std::sinh,    \
             std::sqrt, std::tan, std::tanh;                                    \
-        return R(floats);                                                      \
+        return FloatResult<R, T>(floats);                                      \
       }                                                                        \
     }                                                                          \
   };
