@@ -162,8 +162,8 @@ Expression Parse(const std::string& text) {
 
 TEST_CASE("expressions have the same id only if they are equal") {
   const std::string texts[] = {
-      "float float;input:float 0;input:float 1;constant:float 0;"
-      "sub:float 0 1;add:float 3 2;4:float",
+      ("float float;input:float 0;input:float 1;constant:float 0;"
+       "sub:float 0 1;add:float 3 2;4:float"),
       // Another constant, opcode, operand, input, output and type.
       "float float;input:float 0;input:float 1;constant:float 1;"
       "sub:float 0 1;add:float 3 2;4:float",
