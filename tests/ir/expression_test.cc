@@ -161,9 +161,10 @@ Expression Parse(const std::string& text) {
 }
 
 TEST_CASE("expressions have the same id only if they are equal") {
+  // NOLINTBEGIN(bugprone-suspicious-missing-comma)
   const std::string texts[] = {
-      ("float float;input:float 0;input:float 1;constant:float 0;"
-       "sub:float 0 1;add:float 3 2;4:float"),
+      "float float;input:float 0;input:float 1;constant:float 0;"
+      "sub:float 0 1;add:float 3 2;4:float",
       // Another constant, opcode, operand, input, output and type.
       "float float;input:float 0;input:float 1;constant:float 1;"
       "sub:float 0 1;add:float 3 2;4:float",
@@ -184,6 +185,7 @@ TEST_CASE("expressions have the same id only if they are equal") {
       "4607182418800017408;sub:float 0 1;add:float 3 2;4:float",
       "float float;input:float 1;input:float 0;constant:float "
       "3328921420026302063;sub:float 0 1;add:float 3 2;4:float"};
+  // NOLINTEND(bugprone-suspicious-missing-comma)
   std::set<uint32_t> ids;
   for (const std::string& text : texts) {
     CHECK(ids.insert(Parse(text).id()).second);
