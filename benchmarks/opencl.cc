@@ -158,7 +158,7 @@ class Benchmarks {
       cl_uint k = 0;
       cl_int code = CL_SUCCESS;
       for (void* const address : sum_.addresses()) {
-        const auto at = own_.machine().addresses.Find(address);
+        const auto at = opencl::addresses.Find(address);
         if (!at.ok()) return at.status();
         parameters.offsets[k] = at->offset;
         code |=
@@ -186,8 +186,7 @@ class Benchmarks {
     TFPLUG_ASSIGN_OR_RETURN(address_[k], memory_.Allocate(4 * n * n));
     const DeviceMemory memory(address_[k], static_cast<uint64_t>(4 * n * n));
     TFPLUG_RETURN_IF_ERROR(own_.Memset32(memory, {0x3f000000}, memory.size()));
-    TFPLUG_ASSIGN_OR_RETURN(const auto at,
-                            own_.machine().addresses.Find(address_[k]));
+    TFPLUG_ASSIGN_OR_RETURN(const auto at, opencl::addresses.Find(address_[k]));
     return at.handle;
   }
 
