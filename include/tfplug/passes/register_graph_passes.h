@@ -13,6 +13,8 @@
 //
 //   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE");
 //
+// The device type is a string literal, that of Platform::kType.
+//
 // Use the macro at namespace scope, once in a library. TensorFlow aborts if two
 // libraries register the same device type. The macro defines TF_InitGraph and,
 // under the name of RFC 318, TF_InitGraphPlugin.
