@@ -50,6 +50,15 @@ TFPLUG_REGISTER_KERNEL(OwnElu, ops::Elu().T<float>());
 // Kernels of the author's that may be in a region: y = x / 2, and the number of
 // times that it was enqueued.
 struct OwnKernel : BackendKernel {
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, tensor.shape()));
+    return Enqueue(run, x, y);
+  }
+  virtual absl::Status Enqueue(OpRun& run, const Operand& x,
+                               const Operand& y) = 0;
   static absl::Status Halve(Operands at) {
     ++enqueued;
     const auto* const x = static_cast<const float*>(at[0].data);
@@ -61,11 +70,8 @@ struct OwnKernel : BackendKernel {
 };
 // This one is repeated.
 struct OwnSoftsign : OwnKernel {
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
-                            run.AllocateOutput(0, tensor.shape()));
+  absl::Status Enqueue(OpRun& run, const Operand& x,
+                       const Operand& y) override {
     return run.launcher().Enqueue<minimal::Stream>(
         {x, y}, [](minimal::Stream&, Operands at) { return Halve(at); });
   }
@@ -73,11 +79,8 @@ struct OwnSoftsign : OwnKernel {
 TFPLUG_REGISTER_KERNEL(OwnSoftsign, ops::Softsign().T<float>());
 // This one uses the stream behind the launcher's back.
 struct OwnSelu : OwnKernel {
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
-                            run.AllocateOutput(0, tensor.shape()));
+  absl::Status Enqueue(OpRun& run, const Operand& x,
+                       const Operand& y) override {
     TFPLUG_RETURN_IF_ERROR(run.context().GetStream<minimal::Stream>().status());
     return Halve({x, y});
   }

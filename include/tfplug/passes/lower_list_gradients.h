@@ -93,7 +93,7 @@ class LowerListGradients : public GraphPass {
     return type.ok() && *type == DataType::kVariant;
   }
 
-  // What the graph shows of a node's variants.
+  // The variants that the graph shows a node to have.
   enum class Kind {
     kOther,
     kLists,       // of numbers that the device can add

@@ -36,7 +36,7 @@ class Launcher;
 
 namespace primitives {
 
-// What Launcher::Enqueue calls, with the backend's stream.
+// The function that Launcher::Enqueue calls, with the backend's stream.
 using OwnWork = std::function<absl::Status(void* stream, Operands)>;
 
 // The primitives of a backend, for its author's stream.

@@ -56,7 +56,7 @@ class FusableNodes {
     for (const ir::FusableOp& row : ir::FusableOps()) {
       if (!graph.has_op(row.op.name)) continue;
       for (const Node node : graph.nodes(row.op.name)) {
-        // As for kernels, the first row of an op counts.
+        // The first row of an op counts, as for kernels.
         if (rows_[node.id()] == nullptr && IsFusable(row, row.types, node)) {
           rows_[node.id()] = &row;
         }
