@@ -61,6 +61,15 @@ def check_pkg_config(directory, work):
     return plugin
 
 
+def check_flags(tfplug):
+    """The flags that tfplug prints are pkg-config's, which need not be there."""
+    path = f"{tfplug('--pkgconfigdir')}:{tfplug('abseil', '--pkgconfigdir')}"
+    for options in (["--cflags"], ["--libs"], ["--cflags", "--libs"]):
+        found = tfplug(*options, PATH="/nowhere").split()
+        expected = run("pkg-config", *options, "tfplug-plugin", PKG_CONFIG_PATH=path).split()
+        assert set(found) == set(map(os.path.normpath, expected)), (found, expected)
+
+
 def check_sbom(tfplug, built, plugin):
     run("strip", "-o", plugin, built)
     document = json.loads(tfplug("sbom", plugin, "--version", "1.2"))
@@ -172,11 +181,22 @@ def check_other_processor(tfplug, plugin, work):
     copy = work / "libother.so"
     copy.write_bytes(library)
     if importlib.util.find_spec("wheel") and not importlib.util.find_spec("auditwheel"):
+        command = ("--name", "some", "--version", "1.0", "--directory", work / "dist")
+        wheels = []
         for path, processor in ((plugin, machine), (copy, other)):
-            out = tfplug("wheel", path, "--version", "1.0", "--directory", work / "dist")
-            assert out.endswith(f"-py3-none-linux_{processor}.whl"), out
+            out = tfplug("wheel", path, *command)
+            assert out.endswith(f"/some-1.0-py3-none-linux_{processor}.whl"), out
+            wheels.append(pathlib.Path(out.splitlines()[-1]))
+        # pip would install two of one version for one processor.
+        old = wheels[1].with_name(wheels[1].name.replace("linux", "manylinux_2_28"))
+        newer = wheels[1].with_name(wheels[1].name.replace("1.0", "1.0.1"))
+        for path in (old, newer):
+            path.write_text("")
+        out = tfplug("wheel", copy, *command)
+        assert out.startswith(f"tfplug wheel: removed {old}, ") or f"\ntfplug wheel: removed {old}, " in out, out
+        assert set(wheels[0].parent.iterdir()) == {*wheels, newer}, out
         try:
-            tfplug("wheel", plugin, "--version", "1.0", "--library", copy)
+            tfplug("wheel", plugin, *command, "--library", copy)
         except AssertionError as error:
             assert f"is for {other}, and" in str(error), error
         else:
@@ -341,11 +361,12 @@ class ConsumerTest(unittest.TestCase):
         self.assertRegex(wheel.name, r"^tfplug-[0-9.]+-py3-none-any\.whl$")
         run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel)
 
-        def tfplug(*arguments, program="tfplug"):
+        def tfplug(*arguments, program="tfplug", **variables):
             return run(site / "bin" / program, *arguments,
-                       PYTHONPATH=str(site)).strip()
+                       PYTHONPATH=str(site), **variables).strip()
 
         plugin = check_pkg_config(tfplug("--pkgconfigdir"), site)
+        check_flags(tfplug)
         check_sbom(tfplug, plugin, site / "stripped.so")
         check_other_processor(tfplug, plugin, site)
         moved = WORK / "moved"

@@ -4,8 +4,7 @@
 import argparse
 import os
 import pathlib
-import shutil
-import subprocess
+import re
 import sys
 
 import tfplug
@@ -21,20 +20,29 @@ _TOOLS = {
 
 
 def _flags(options):
-    """Prints the options of compiler and linker for a plug-in."""
-    program = shutil.which("pkg-config") or shutil.which("pkgconf-pypi")
-    if not program:
-        print("tfplug --cflags: needs pkg-config: pip install pkgconf", file=sys.stderr)
-        return 1
+    """Prints the options of compiler and linker for a plug-in: those of tfplug's files for
+    pkg-config, which need not be installed, and Abseil's."""
     try:
         prefix = abseil.build()
     except abseil.Error as error:
-        print(f"tfplug --cflags: {error}", file=sys.stderr)
+        print(f"tfplug {options.flags[0]}: {error}", file=sys.stderr)
         return 1
-    path = ":".join(filter(None, (tfplug.get_pkgconfig_dir(), f"{prefix}/lib/pkgconfig",
-                                  os.environ.get("PKG_CONFIG_PATH"))))
-    return subprocess.run([program, *options.flags, "tfplug-plugin"], check=False,
-                          env={**os.environ, "PKG_CONFIG_PATH": path}).returncode
+    found = {"Cflags": [], "Libs": []}
+    for name in ("tfplug-plugin", "tfplug"):
+        values = {"pcfiledir": tfplug.get_pkgconfig_dir()}
+        path = pathlib.Path(tfplug.get_pkgconfig_dir(), f"{name}.pc")
+        for line in path.read_text(encoding="utf-8").splitlines():
+            variable, sign, value = re.match(r"(\w*)([=:]?) ?(.*)", line).groups()
+            value = re.sub(r"\$\{(\w+)\}", lambda each: values[each[1]], value)
+            if sign == "=":
+                values[variable] = os.path.normpath(value)
+            elif variable in found:
+                found[variable] += value.split()
+    found["Cflags"].append(f"-I{prefix}/include")
+    found["Libs"] += [f"-L{prefix}/lib", "-labsl", "-pthread"]
+    names = {"--cflags": "Cflags", "--libs": "Libs"}
+    print(*dict.fromkeys(flag for option in options.flags for flag in found[names[option]]))
+    return 0
 
 
 def _run_tool(command, arguments):

@@ -19,13 +19,19 @@ import sys
 import sysconfig
 
 try:
-    from tfplug.doctor_causes import file_problem, remedy_for, what_happened
+    from tfplug.doctor_causes import ENTRY_POINTS, file_problem, logged, remedy_for, what_happened
 except ImportError:  # Run from the source tree.
-    from doctor_causes import file_problem, remedy_for, what_happened
+    from doctor_causes import ENTRY_POINTS, file_problem, logged, remedy_for, what_happened
 
 _OLDEST = (2, 12)
 _CHILD = pathlib.Path(__file__).resolve().parent / "doctor_child.py"
 _SECONDS = 300  # for one child
+_OWN_TYPES = {"CPU", "DEFAULT", "GPU"}  # of TensorFlow itself
+_COVERAGE = "tfplug coverage lists the kernels that a model needs."
+_FIRST_KERNELS = (
+    "TFPLUG_REGISTER_BACKEND makes the kernels and graph passes that Keras needs of two "
+    "functions: see step 4 of the page \"Your first device in 20 minutes\" of tfplug's "
+    "documentation.")
 
 
 @dataclasses.dataclass
@@ -157,14 +163,15 @@ def _try(*libraries):
     environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
     try:
         child = subprocess.run(
-            [sys.executable, "-B", "-X", "faulthandler", str(_CHILD), *libraries],
+            # Without a folder, the loader would look the name up.
+            [sys.executable, "-B", "-X", "faulthandler", str(_CHILD),
+             *map(os.path.abspath, libraries)],
             text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
             timeout=_SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
         return {"failure": f"it did not end within {_SECONDS} s"}
-    result = {"log": [line for line in child.stderr.splitlines()
-                      if line.startswith("tfplug: ")]}
+    result = {"log": logged(child.stderr)}
     for line in child.stdout.splitlines():
         if line.startswith("{"):
             result.update(json.loads(line))
@@ -200,60 +207,98 @@ def check_library(library, is_installed=False):
         return [Finding("error", f"{library} {problem}: {fails}.", remedy if is_installed
                         else "Build it for this machine, or name another file.")], []
     result = _try(library)
-    step = result.get("step", "import of TensorFlow")
-    failure = result.get("failure", "")
-    if failure:
-        advice = remedy_for(failure) or (
-            "Report it to the author of the plug-in, with this line and the release of "
-            "TensorFlow." if step != "import of TensorFlow"
-            else "Import TensorFlow without plug-ins first: python -c 'import "
-            "tensorflow'.")
-        return [Finding("error", f"{library}: {step} failed: {failure}", advice)], []
-    if not result.get("entry_points"):
-        return [Finding("warning", f"{library} exports none of TensorFlow's entry points "
-                        "(SE_InitPlugin, TF_InitKernel, TF_InitGraph, TF_InitProfiler): "
-                        "TensorFlow loads it and nothing happens.", "Register the classes "
-                        "with tfplug's macros, such as TFPLUG_REGISTER_DEVICE, in a file "
-                        "that is linked into the library.")], []
+    findings = [Finding(level, f"{library}: {text}", advice)
+                for level, text, advice in result.get("log", [])]
     types = result.get("types", [])
-    text = (f"{library}: {', '.join(result.get('entry_points', []))}; "
-            f"{result.get('kernels', 0)} kernels; ")
-    if not types and "SE_InitPlugin" not in result["entry_points"]:
-        return [Finding("ok", text + "it adds no device")], []
-    if not types:
-        return [Finding("warning", " ".join([text + "no device.", *result["log"]]),
-                        "A device appears only if its driver reports one: see the "
-                        "driver's own tools.")], []
-    findings = [Finding("ok", text + "devices: " + ", ".join(
-        f"{name} x {count}" for name, count in result["devices"].items()))]
-    passes = result.get("passes", "")
-    are_lost = passes not in ("", "CPU", "GPU", *types)
-    if are_lost:
+    if "failure" in result:
+        findings.insert(0, _failure(library, result))
+    elif not result.get("entry_points"):
         findings.append(Finding(
-            "error", f"{library}: the graph passes are registered for the device type "
-            f"{passes}, and the device has the type {' and '.join(types)}: unless another "
-            "plug-in has the former, the passes never run.",
-            "Give TFPLUG_REGISTER_GRAPH_PASSES the text of Platform::kType; without tfplug, "
-            "TP_OptimizerRegistrationParams::device_type that of SP_Platform::type."))
-    findings += _about_training(library, result, are_lost)
+            "warning", f"{library} exports none of TensorFlow's entry points "
+            f"({', '.join(ENTRY_POINTS)}): TensorFlow loads it and nothing happens.",
+            "Register the classes with tfplug's macros, such as TFPLUG_REGISTER_DEVICE, in "
+            "a file that is linked into the library."))
+    else:
+        findings = [*_about_registration(library, result), *findings,
+                    *_about_types(library, result), *_about_training(library, result)]
     return findings, types
 
 
-def _about_training(library, result, passes_are_lost):
-    for name, problem in result.get("problems", {}).items():
-        remedy = remedy_for(problem) or (
-            "tfplug coverage lists the kernels that a model needs.")
-        if passes_are_lost and "No JIT device" in problem:
-            remedy = "Correct the type of the passes: the default ones turn XLA off."
-        # A device without kernels is one on whose kernels somebody works.
-        yield Finding("error" if result.get("kernels") else "warning",
-                      f"{library}: on {name}, {problem}", remedy)
-    for name, kind in result.get("trained", {}).items():
-        on_cpu = ", ".join(result.get("on_cpu", {}).get(name, []))
-        if on_cpu:
+def _failure(library, result):
+    step = result.get("step", "import of TensorFlow")
+    advice = remedy_for(result["failure"]) or (
+        "Report it to the author of the plug-in, with this line and the release of "
+        "TensorFlow." if step != "import of TensorFlow"
+        else "Import TensorFlow without plug-ins first: python -c 'import tensorflow'.")
+    return Finding("error", f"{library}: {step} failed: {result['failure']}", advice)
+
+
+def _count(kernels):
+    count = sum(kernels.values())
+    return f"{count} kernel{'s' * (count != 1)}"
+
+
+def _about_registration(library, result):
+    devices = ", ".join(f"{name} x {count}" for name, count in result["devices"].items())
+    text = (f"{library}: {', '.join(result['entry_points'])}; "
+            f"{_count(result['kernels'])} in TensorFlow {result['release']}; ")
+    if devices or "SE_InitPlugin" not in result["entry_points"]:
+        yield Finding("ok", text + (f"devices: {devices}" if devices else
+                                    "it adds no device"))
+    else:
+        yield Finding("warning", text + "no device", "A device appears only if its driver "
+                      "reports one: see the driver's own tools.")
+
+
+def _about_types(library, result):
+    """Yields what is wrong with the device types of a library's parts."""
+    types = result["types"]
+    for name in _OWN_TYPES & set(types):
+        yield Finding(
+            "warning", f"{library}: the device type {name} is TensorFlow's own. A "
+            f"TensorFlow that is built for {name}s has kernels for it, which then compute in "
+            "this device's memory.", "Give Platform::kType a name of your own. Users whose "
+            "code names GPUs set TFPLUG_DEVICE_TYPE=NAME=GPU: see the page \"What differs "
+            "from a GPU\" of tfplug's documentation.")
+    has_devices = types or "SE_InitPlugin" not in result["entry_points"]
+    for name in sorted(set(result["kernels"]) - _OWN_TYPES - set(types)) * bool(has_devices):
+        yield Finding(
+            "warning", f"{library}: {_count({name: result['kernels'][name]})} for the device "
+            f"type {name}, which the library does not add: unless another plug-in does, no op "
+            "uses them.", "Register the device in this library (TFPLUG_REGISTER_DEVICE), or correct "
+            "the type of the kernels.")
+    if _passes_are_lost(result):
+        yield Finding(
+            "error", f"{library}: the graph passes are registered for the device type "
+            f"{result['passes']}, and the device has the type {' and '.join(types)}: unless "
+            "another plug-in has the former, the passes never run.",
+            "Give TFPLUG_REGISTER_GRAPH_PASSES the text of Platform::kType; without tfplug, "
+            "TP_OptimizerRegistrationParams::device_type that of SP_Platform::type.")
+
+
+def _passes_are_lost(result):
+    types = result["types"]
+    return types and result.get("passes", "") not in ("", *_OWN_TYPES, *types)
+
+
+def _about_training(library, result):
+    for name in result["types"]:
+        on_cpu = ", ".join(result["on_cpu"][name])
+        problem = result["problems"].get(name, "")
+        kind = result["trained"].get(name, "")
+        if problem and on_cpu:
+            # On whose kernels somebody works.
+            yield Finding("warning", f"{library}: on {name}, {problem.rstrip('.?')}. The device "
+                          f"has no kernel for {on_cpu}.", _FIRST_KERNELS)
+        elif problem:
+            remedy = remedy_for(problem) or _COVERAGE
+            if _passes_are_lost(result) and "No JIT device" in problem:
+                remedy = "Correct the type of the passes: the default ones turn XLA off."
+            yield Finding("error", f"{library}: on {name}, {problem}", remedy)
+        elif on_cpu:
             yield Finding("warning", f"{library}: Keras trains, but the CPU computes ops "
                           f"for which {name} has no kernel, such as {on_cpu} ({kind})",
-                          "tfplug coverage lists the kernels that a model needs.")
+                          _COVERAGE)
         else:
             yield Finding("ok", f"{library}: Keras trains on {name} ({kind})")
 
@@ -294,7 +339,7 @@ def examine(named=()):
     if named:
         about_named = [(path, list(check_named(path))) for path in named]
         about_places = [each for _, about in about_named for each in about]
-        libraries = [os.path.abspath(path) for path, about in about_named if not about]
+        libraries = [path for path, about in about_named if not about]
     else:
         libraries, about_places = find_libraries()
     findings += about_places

@@ -45,6 +45,8 @@ _REMEDIES = {
         "that it does not know. Turn all plug-ins' passes off: "
         "tf.config.optimizer.set_experimental_options({'use_plugin_optimizers': "
         "False}).",
+    "_GLOBAL__sub_I": "The constructor of a global variable fails. Do such work when a "
+        "device is looked for, in Platform::DeviceCount, which may return an error.",
     "SIGILL": "The library uses instructions that this processor lacks. Build it "
         "without -march=native.",
 }
@@ -53,6 +55,10 @@ _CAUSES = ("what():", "terminate called", "Check failed", " F tensorflow", "F000
 # Lines that are no cause: reports of TensorFlow, of its loggers, and of signal handlers.
 _REPORT = re.compile(r"[IW]\d{4} |.*: [IW] |WARNING: All log messages|To enable the follow"
                      r"ing instructions|Warning, backtrace signal handler|\*\*\* |\s")
+ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphPlugin",
+                "TF_InitProfiler")
+# A line that tfplug logs in a C function, with the code if it is of a failure.
+_LOGGED = re.compile(r"\btfplug: (\w+): (?:([A-Z_]+): )?(.+)")
 MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine of the ELF header
 _DAMAGED = "Its file was not copied whole, or was altered: install its package again."
 
@@ -106,6 +112,22 @@ def file_problem(path):
 
 
 # ---- The log of a process that failed ----------------------------------------------
+
+def logged(log, *places):
+    """Returns what a plug-in that is made with tfplug wrote itself, of these C functions
+    or of all: (level, text, remedy) triples. A failure in an entry point is an error."""
+    found = []
+    for place, code, text in dict.fromkeys(_LOGGED.findall(log)):
+        if places and place not in places:
+            continue
+        # The last clause of tfplug's messages says what to do.
+        fact, _, advice = text.rpartition("; ")
+        found.append(("error" if code and place in ENTRY_POINTS else "warning",
+                      f"{place}: {fact or text}", remedy_for(text) or (
+                          f"{advice[:1].upper()}{advice[1:].rstrip('.')}." if fact else
+                          'See the page "Error messages" of tfplug\'s documentation.')))
+    return found
+
 
 def what_happened(status, log, libraries):
     """Returns one line about a child that ended with this status: the signal or the

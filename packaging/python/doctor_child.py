@@ -5,6 +5,7 @@ see doctor.py.
   doctor_child.py LIBRARY...
 """
 
+import collections
 import ctypes
 import json
 import os
@@ -13,8 +14,8 @@ import select
 import signal
 import sys
 
-ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphPlugin",
-                "TF_InitProfiler")
+from doctor_causes import ENTRY_POINTS
+
 # Ops that every step of the training has, in every release.
 _TRAINING = ("MatMul", "Mul", "Relu", "ReluGrad", "Sub")
 _SECONDS_OF_PASSES = 20  # for a call of TF_InitGraph
@@ -54,7 +55,7 @@ def reason(message):
         return (f"only the CPU has a kernel for {' and '.join(on_cpu)}, and the device has "
                 "the variable")
     # TensorFlow appends the op to the last line, whatever that is.
-    lines = [re.sub(r"\s*\[Op:\S*\]$", "", line).strip()
+    lines = [re.sub(r"^\(\d+\) [A-Z_]+:\s*|\s*\[Op:\S*\]$", "", line.strip()).strip()
              for line in message.splitlines()]
     lines = [line for line in lines if len(line) > 25 and not line.startswith(
         ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution", "device=",
@@ -115,9 +116,15 @@ def main(libraries):
     os.path.exists = lambda path: (
         os.path.basename(path) != "tensorflow-plugins" and exists(path))
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
-    from tensorflow.python.framework import kernels, load_library
+    from tensorflow.python.framework import kernels, load_library, op_def_registry
     os.path.exists = exists
     report_signals()
+
+    def kernels_by_type():
+        # TensorFlow registers kernels for any name.
+        return collections.Counter(
+            each.device_type for each in kernels.get_all_registered_kernels().kernel
+            if op_def_registry.get(each.op))
 
     # After TensorFlow: plug-ins may need its libraries, which it has then loaded.
     say(step="loading")
@@ -125,19 +132,20 @@ def main(libraries):
     for library in libraries:
         handle = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
         entry_points |= {name for name in ENTRY_POINTS if hasattr(handle, name)}
-    say(entry_points=sorted(entry_points))
+    say(entry_points=[name for name in ENTRY_POINTS if name in entry_points])
     if len(libraries) == 1 and {"SE_InitPlugin", "TF_InitGraph"} <= entry_points:
         framework = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(),
                                              "libtensorflow_framework.so.2"))
         say(passes=type_of_passes(handle, framework))
 
-    count = len(kernels.get_all_registered_kernels().kernel)
+    before = kernels_by_type()
     others = tf.config.list_physical_devices()
     say(step="registration with TensorFlow")
     for library in libraries:
         load_library.load_pluggable_device_library(library)
     # Loaded later than usual, so TensorFlow does not look for devices by itself.
-    say(kernels=len(kernels.get_all_registered_kernels().kernel) - count)
+    say(kernels=kernels_by_type() - before,
+        release=".".join(tf.__version__.split(".")[:2]))
 
     say(step="start of the devices")
     devices = {}
@@ -149,13 +157,13 @@ def main(libraries):
     say(step="training with Keras")
     problems, trained, on_cpu = {}, {}, {}
     for name in devices:
+        on_cpu[name] = ops_on_cpu(kernels, name)
         problem = train(tf, f"/device:{name}:0")
         if problem:
             problems[name] = problem
         else:
             import keras  # pylint: disable=import-outside-toplevel
             trained[name] = f"Keras {keras.__version__}, plain compile()"
-            on_cpu[name] = ops_on_cpu(kernels, name)
     say(problems=problems, trained=trained, on_cpu=on_cpu)
 
 

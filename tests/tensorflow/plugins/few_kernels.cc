@@ -68,6 +68,9 @@ constexpr Op kOps[] = {
     {"Max", 0, [](float x, float y) { return std::max(x, y); }},
     {"Min", 0, [](float x, float y) { return std::min(x, y); }},
     {"Softmax", 1, nullptr},
+    // Mistakes: a name that no op has, and an input that the op lacks.
+    {"Rellu", 1, [](float x, float) { return x; }},
+    {"ArgMax", 0, [](float x, float) { return x; }},
 };
 
 template <size_t kOp>
