@@ -4,13 +4,10 @@
 import ctypes
 import os
 import pathlib
-import re
-import subprocess
-import sys
 
 import harness
 import numpy as np
-import nvrtc_sweep
+from language_sweep import nvrtc
 import pytest
 from test_backend import MODELS, train
 from test_like_gpus import use_in_child
@@ -158,7 +155,7 @@ def compile_with_both(source):
 
 @pytest.fixture(name="library")
 def _library():
-    library = nvrtc_sweep.find_library()
+    library = nvrtc.find_library()
     if library is None:
         pytest.skip("no NVRTC: install nvidia-cuda-nvrtc in this environment")
     return str(library)
@@ -182,29 +179,6 @@ def test_a_source_that_nvrtc_rejects(library):
     for architecture in ("sm_75", "sm_90"):
         assert f"NVRTC failed for {architecture}" in bad.value[1], bad
     assert 'identifier "y" is undefined' in bad.value[1], bad
-
-
-def nvrtc_sweep_of(library, *arguments):
-    return subprocess.run(
-        [sys.executable, "-B", nvrtc_sweep.__file__, "--nvrtc", library, "--build",
-         str(BUILD.resolve()), *arguments], text=True, capture_output=True, check=False)
-
-
-def test_a_part_of_the_op_sweep_compiles_with_nvrtc(library):
-    """tools/nvrtc-sweep compiles the sources of all ops."""
-    result = nvrtc_sweep_of(library, "--op", "Erf,Sum,MatMul,Cumsum", "--cases", "2")
-    assert result.returncode == 0, result
-    count = re.search(r"^(\d+) sources .*\bmatmul\b.*: NVRTC .* compiles (\d+) for each "
-                      r"of sm_75, sm_90, sm_", result.stdout, re.M)
-    assert count and count[1] == count[2] and int(count[1]) >= 20, result.stdout
-
-
-def test_the_nvrtc_sweep_reports_a_source_that_fails(library, tmp_path):
-    (tmp_path / "good.cu").write_text("__device__ int x;")
-    (tmp_path / "bad.cu").write_text("__device__ int x = y;")
-    result = nvrtc_sweep_of(library, "--sources", str(tmp_path))
-    assert result.returncode == 1, result
-    assert "bad.cu: sm_90:" in result.stdout and "compiles 1 for" in result.stdout
 
 
 def products(driver):

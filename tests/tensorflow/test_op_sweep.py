@@ -96,7 +96,7 @@ def report_of_an_undrawable_case():
     def refuse(case):
         raise draw.Undrawable("no such arguments")
     rows.draw_arguments = refuse
-    unit = types.SimpleNamespace(op="Abs", types=(), id=1, type_text="")
+    unit = types.SimpleNamespace(op="Abs", types=(), id=1, type_text="", name="Abs")
     options = types.SimpleNamespace(case="", hostile=False, plugin="p", seed=1)
     collected = report.Report(options, "SIM", [unit], [])
     collected.add((0, ["3"], ""), [judge.judge(unit, 1, "3", "SIM", None)])
@@ -113,6 +113,13 @@ def test_the_time_is_kept():
     _, report = _sweep("wrong_kernels", "--seconds", "2")
     assert report["seconds_of_cases"] < 4, report["seconds_of_cases"]
     assert report["cases"] > 0 and report["left_out"] > 0
+
+
+def test_a_later_run_continues(tmp_path):
+    first = tmp_path / "first.json"
+    first.write_text(json.dumps({"not_reached": ["Neg T=float32", "Gone T=float32"]}))
+    status, report = _sweep("wrong_kernels", "--cases", "1", "--continue", str(first))
+    assert (status, report["units"], report["cases"]) == (0, 1, 1)
 
 
 def hang(pipe, _):

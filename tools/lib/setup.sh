@@ -70,19 +70,25 @@ sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
   return 1
 }
 
-# missing_packages [plugin|site]: prints the missing packages, one per line: all, or
-# only those needed to build and run a plug-in, or to build the documentation site.
+# missing_packages [plugin|site|judge]: prints the missing packages, one per line: all
+# but the last kind, or only those needed to build and run a plug-in, to build the
+# documentation site, or to compile kernels in other languages (tools/language-sweep).
 missing_packages() {
   local probe package purpose
   while read -r probe package purpose; do
-    [ "${1:-$purpose}" = "$purpose" ] || continue
+    case ${1:-}:$purpose in
+      :judge) continue ;;
+      :* | "$purpose:$purpose") ;;
+      *) continue ;;
+    esac
     case $probe in
       python) find_python >/dev/null ;;
+      libgcc32) [ -e "$(cc -m32 -print-libgcc-file-name 2>/dev/null)" ] ;;
       /*) [ -e "$probe" ] ;;
       *.so.* | lib*.so | *.a) compgen -G "/usr/lib/*/$probe" >/dev/null ;;
       */*) [ -e "/usr/include/$probe" ] || [ -e "/usr/local/include/$probe" ] ;;
       *) command -v "$probe" >/dev/null ;;
-    esac || echo "$package"
+    esac || echo "${package/VERSION/$(cc -dumpversion 2>/dev/null)}"
   done <<'EOF'
 g++ g++ plugin
 ninja ninja-build plugin
@@ -110,7 +116,25 @@ glslang/Public/resource_limits_c.h glslang-dev test
 libSPIRV-Tools-opt.a spirv-tools test
 libvulkan_lvp.so mesa-vulkan-drivers test
 libVkLayer_khronos_validation.so vulkan-validationlayers test
+libgcc32 lib32gcc-VERSION-dev judge
+hip/hip_runtime.h hipcc judge
+spirv-cross spirv-cross judge
 EOF
+}
+
+# install_judges: installs those compilers of kernels that the distribution has.
+# The tests leave out the others.
+install_judges() {
+  local package found=() as_root=()
+  for package in $(missing_packages judge); do
+    apt-cache show "$package" >/dev/null 2>&1 && found+=("$package")
+  done
+  [ ${#found[@]} -gt 0 ] || return 0
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  quietly "apt-get install ${found[*]}" \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends "${found[@]}" ||
+    say "Kernels in some languages will not be compiled."
 }
 
 # install_packages [plugin|site]
@@ -362,6 +386,7 @@ install_xprof() {
 # shellcheck disable=SC2120
 set_up() {
   install_packages "$@"
+  [ $# -gt 0 ] || install_judges
   mkdir -p "$CACHE"
   # Only one process at a time may change the cache.
   exec 9>"$CACHE/lock"

@@ -10,7 +10,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -72,6 +71,7 @@ char** Environment() {
 bool RunCommand(const std::vector<std::string>& command,
                 const std::string& output) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) {
     arguments.push_back(const_cast<char*>(word.c_str()));
   }
@@ -100,19 +100,8 @@ std::string CompilerName() {
   return name != nullptr && *name != '\0' ? name : "c++";
 }
 
-// Stores the source, if CUDA_LIKE_SOURCES names a folder.
-void StoreSource(const std::string& source) {
-  const char* const folder = getenv("CUDA_LIKE_SOURCES");
-  if (folder == nullptr || *folder == '\0') return;
-  const size_t name = std::hash<std::string>()(source);
-  std::ofstream(std::string(folder) + "/" + std::to_string(name) + ".cu",
-                std::ios::binary)
-      << source;
-}
-
 nvrtcResult Compile(_nvrtcProgram& program,
                     const std::vector<std::string>& options) {
-  StoreSource(program.source);
   program.log = emulator::CheckWithNvrtc(program.source, options);
   if (!program.log.empty()) return NVRTC_ERROR_COMPILATION;
   const ScratchDirectory scratch;

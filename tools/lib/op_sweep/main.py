@@ -56,6 +56,9 @@ def parse(arguments):
     parser.add_argument("--cases", type=int, default=None, metavar="N",
                         help="run at most N cases of each op and type")
     parser.add_argument("--case", metavar="N", help="run only this case, as in a report")
+    parser.add_argument("--continue", type=pathlib.Path, metavar="FILE", dest="earlier",
+                        help="run only the types that this report of --json did not "
+                        "reach in time")
     parser.add_argument("--hostile", action="store_true", help="run arguments that no "
                         "program should have; report only crashes, hangs and writes "
                         "outside of tensors")
@@ -70,6 +73,15 @@ def parse(arguments):
         parser.error("name a plug-in: --plugin FILE.so")
     if not options.plugin.is_file():
         parser.error(f"there is no file {options.plugin}")
+    if options.earlier:
+        try:
+            report = json.loads(options.earlier.read_text(encoding="utf-8"))
+            options.earlier = frozenset(report["not_reached"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            parser.error(f"--continue: {options.earlier} is not a report that --json "
+                         f"wrote: {type(error).__name__}: {error}")
+        if not options.earlier:
+            parser.error("--continue: the earlier run reached all types")
     if options.json and not options.json.absolute().parent.is_dir():
         parser.error(f"--json: there is no folder {options.json.parent}")
     return options
@@ -93,6 +105,8 @@ def _open(options):
         raise ValueError(f"Select a device type with --device: {', '.join(types)}."
                          if types else "The plug-in registers no kernel.")
     units, unknown = plan.units(device, options.seed, options.op, options.types)
+    if options.earlier:
+        units = [unit for unit in units if unit.name in options.earlier]
     return device, units, unknown
 
 

@@ -48,6 +48,10 @@ class Unit:
                         for name, number in self.types)
 
     @property
+    def name(self):
+        return f"{self.op} {self.type_text}".strip()
+
+    @property
     def id(self):
         """Returns a number that depends on nothing but the op and the types."""
         return zlib.crc32(f"{self.op} {self.type_text}".encode())

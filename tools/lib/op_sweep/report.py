@@ -110,7 +110,7 @@ class Report:
 
     def document(self, **facts):
         """Returns the report as a dictionary for JSON."""
-        names = [f"{unit.op} {unit.type_text}".strip() for unit in self._units]
+        names = [unit.name for unit in self._units]
         some = range(len(names))
         return {
             **facts, "plugin": str(self._options.plugin), "device": self._device,
