@@ -3,8 +3,9 @@
 """Compiles every C++ example of README and docs/.
 
 A fenced block that begins with an #include is a complete file, which must compile
-without warnings. Any other one must be a part of a test. Prints the file and line of
-each that is neither.
+without warnings, one with a line `// Below the README's device` together with that.
+Any other one must be a part of a test. Prints the file and line of each that is
+neither.
 """
 
 import argparse
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("root", type=pathlib.Path)
     args = parser.parse_args()
 
+    readme = (args.root / "README.md").read_text()
+    device = BLOCK.search(readme)[1]
     tests = "".join(path.read_text() for path in args.root.glob("tests/**/*.cc"))
     failed = count = 0
     for page in [args.root / "README.md", *sorted(args.root.glob("docs/**/*.md"))]:
@@ -38,6 +41,8 @@ def main() -> int:
                     failed += 1
                 continue
             with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
+                if "// Below the README's device" in block[1]:
+                    source.write(device)
                 source.write(f'#line {line} "{page}"\n{block[1]}')
                 source.flush()
                 command = [args.cxx, "-std=c++17", "-fsyntax-only", "-Wall",

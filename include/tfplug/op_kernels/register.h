@@ -13,22 +13,69 @@
 
 namespace tfplug::op_kernels_internal {
 
+// True if S is defined, not only declared.
+template <class S, class = void>
+inline constexpr bool kIsDefined = false;
+template <class S>
+inline constexpr bool kIsDefined<S, std::void_t<decltype(sizeof(S))>> = true;
+
+// True if B is publicly derived from tfplug::Backend.
+template <class B, class = void>
+inline constexpr bool kIsBackend = false;
+template <class B>
+inline constexpr bool kIsBackend<B, std::void_t<typename B::Stream>> =
+    std::is_convertible_v<B*, Backend<typename B::Stream>*>;
+
+// The first mistake in a backend's class. TFPLUG_REGISTER_BACKEND asserts each
+// of them itself, so that the compiler begins with the sentence.
+enum class BackendMistake {
+  kNone,
+  kUndefined,
+  kBase,
+  kStream,
+  kAbstract,
+  kConstructor
+};
+
+template <class B>
+constexpr BackendMistake BackendMistakeOf() {
+  if constexpr (!kIsDefined<B>) {
+    return BackendMistake::kUndefined;
+  } else if constexpr (!kIsBackend<B>) {
+    return BackendMistake::kBase;
+  } else if constexpr (!kIsDefined<typename B::Stream>) {
+    return BackendMistake::kStream;
+  } else if constexpr (std::is_abstract_v<B>) {
+    return BackendMistake::kAbstract;
+  } else if constexpr (!std::is_default_constructible_v<B>) {
+    return BackendMistake::kConstructor;
+  } else {
+    return BackendMistake::kNone;
+  }
+}
+
 // Registers families of ops for the backend B.
 template <class B, class... Families>
 bool RegisterBackend(Families... families) {
-  static_assert(std::is_base_of_v<Backend<typename B::Stream>, B>,
-                "tfplug: a backend must be derived from tfplug::Backend");
   static_assert(sizeof...(Families) > 0,
                 "tfplug: name the families of ops after the backend, such as "
                 "tfplug::AllOps of tfplug/op_kernels/all.h");
-  registered_backend = MakeRegisteredBackend<B>();
-  (families(Registrar()), ...);
+  constexpr BackendMistake kMistake = BackendMistakeOf<B>();
+  // Of an abstract class, the compiler lists the functions that it lacks.
+  if constexpr (kMistake == BackendMistake::kNone ||
+                kMistake == BackendMistake::kAbstract) {
+    registered_backend = MakeRegisteredBackend<B>();
+    (families(Registrar()), ...);
+  }
   return true;
 }
 
 // Registers families of ops for int32 tensors in host memory.
 template <class... Families>
 bool RegisterHostKernels(Families... families) {
+  static_assert(sizeof...(Families) > 0,
+                "tfplug: name the families of ops, such as tfplug::ArrayOps of "
+                "tfplug/op_kernels/array.h");
   UseHostBackend();
   (families(Registrar::OnHost()), ...);
   return true;
@@ -41,14 +88,38 @@ bool RegisterHostKernels(Families... families) {
 // for the families of ops that are listed (tfplug/op_kernels/*.h). It may be
 // used in several files with different families, so that they are compiled at
 // the same time. tfplug/op_kernels/all.h has tfplug::AllOps and its three
-// parts.
+// parts. The backend's stream must be defined before, because ops that compute
+// on the host call it.
 #define TFPLUG_REGISTER_BACKEND(backend, ...) \
   TFPLUG_INTERNAL_REGISTER_BACKEND(__COUNTER__, backend, __VA_ARGS__)
 #define TFPLUG_INTERNAL_REGISTER_BACKEND(id, backend, ...) \
   TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, __VA_ARGS__)
-#define TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, ...) \
-  [[maybe_unused]] static const bool tfplug_backend_##id =  \
+#define TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, ...)                  \
+  TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
+      backend, kUndefined,                                                   \
+      "tfplug: this backend is only declared here; define the class "        \
+      "before TFPLUG_REGISTER_BACKEND")                                      \
+  TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
+      backend, kBase,                                                        \
+      "tfplug: a backend must be publicly derived from "                     \
+      "tfplug::Backend")                                                     \
+  TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
+      backend, kStream,                                                      \
+      "tfplug: the stream's class is only declared here; define it, or "     \
+      "include its header, before TFPLUG_REGISTER_BACKEND")                  \
+  TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
+      backend, kAbstract,                                                    \
+      "tfplug: this backend does not override every required function; the " \
+      "compiler lists the missing ones (\"pure virtual\") below")            \
+  TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
+      backend, kConstructor,                                                 \
+      "tfplug: a backend needs a public constructor without arguments")      \
+  [[maybe_unused]] static const bool tfplug_backend_##id =                   \
       ::tfplug::op_kernels_internal::RegisterBackend<backend>(__VA_ARGS__)
+#define TFPLUG_INTERNAL_REFUSE_BACKEND(backend, mistake, text)                \
+  static_assert(::tfplug::op_kernels_internal::BackendMistakeOf<backend>() != \
+                    ::tfplug::op_kernels_internal::BackendMistake::mistake,   \
+                text);
 
 // TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps, tfplug::ReductionOps);
 // At namespace scope: registers kernels for the families of ops that are listed

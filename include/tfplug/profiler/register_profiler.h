@@ -17,12 +17,6 @@ namespace tfplug::profiler_internal {
 
 template <class ProfilerT>
 struct ProfilerRegistration {
-  static_assert(std::is_base_of_v<Profiler, ProfilerT>,
-                "tfplug: TFPLUG_REGISTER_PROFILER takes a class derived from "
-                "tfplug::Profiler");
-  static_assert(internal::IsDeviceType(ProfilerT::kDeviceType),
-                "tfplug: kDeviceType must begin with a capital letter and "
-                "contain only capital letters and underscores");
   static constexpr auto kDeviceType =
       internal::CopyText<std::string_view(ProfilerT::kDeviceType).size()>(
           ProfilerT::kDeviceType);
@@ -45,9 +39,24 @@ struct ProfilerRegistration {
 // Registers `...`, a class derived from tfplug::Profiler. Use it at namespace
 // scope, once in a library; it replaces the profiler that comes with
 // TFPLUG_REGISTER_DEVICE. It defines TF_InitProfiler.
-#define TFPLUG_REGISTER_PROFILER(...)                                         \
-  struct TFPLUG_REGISTER_PROFILER_is_allowed_only_once_in_a_library {};       \
-  static const ::tfplug::profiler_internal::ProfilerRegistration<__VA_ARGS__> \
+#define TFPLUG_REGISTER_PROFILER(...)                                 \
+  struct TFPLUG_REGISTER_PROFILER_is_allowed_only_once_in_a_library { \
+    using RegisteredProfiler = __VA_ARGS__;                           \
+  };                                                                  \
+  TFPLUG_INTERNAL_PROFILER(                                           \
+      TFPLUG_REGISTER_PROFILER_is_allowed_only_once_in_a_library::    \
+          RegisteredProfiler)
+#define TFPLUG_INTERNAL_PROFILER(profiler)                                 \
+  static_assert(std::is_convertible_v<profiler*, ::tfplug::Profiler*>,     \
+                "tfplug: TFPLUG_REGISTER_PROFILER takes a class "          \
+                "publicly derived from tfplug::Profiler");                 \
+  TFPLUG_INTERNAL_DEVICE_TYPE_MISTAKES(TFPLUG_INTERNAL_REFUSE_PROFILER,    \
+                                       profiler)                           \
+  static const ::tfplug::profiler_internal::ProfilerRegistration<profiler> \
       tfplug_profiler_registration
+#define TFPLUG_INTERNAL_REFUSE_PROFILER(type, mistake, text)        \
+  static_assert(::tfplug::internal::kDeviceTypeMistake<type> !=     \
+                    ::tfplug::internal::DeviceTypeMistake::mistake, \
+                text);
 
 #endif  // TFPLUG_PROFILER_REGISTER_PROFILER_H_

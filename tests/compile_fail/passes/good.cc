@@ -7,4 +7,7 @@ struct Pass : tfplug::GraphPass {
     return absl::OkStatus();
   }
 };
-TFPLUG_REGISTER_GRAPH_PASSES("MINIMAL", Pass);
+struct Platform {
+  static constexpr char kType[] = "MINIMAL";
+};
+TFPLUG_REGISTER_GRAPH_PASSES(Platform::kType, Pass);

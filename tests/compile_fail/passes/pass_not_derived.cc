@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a graph pass must be a class derived from tfplug::GraphPass
+// expect-first: tfplug: a graph pass must be a class publicly derived from tfplug::GraphPass
 #include <tfplug/graph_pass.h>
 
 struct Pass {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a graph pass needs a public constructor without arguments
+// expect-first: tfplug: a graph pass needs a public constructor without arguments
 #include <tfplug/graph_pass.h>
 
 struct Pass : tfplug::GraphPass {

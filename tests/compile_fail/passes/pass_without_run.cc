@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this pass does not override Run(Graph&, const PassContext&)
+// expect-first: tfplug: a pass does not override Run(Graph&, const PassContext&)
 #include <tfplug/graph_pass.h>
 
 struct Pass : tfplug::GraphPass {};

@@ -2,6 +2,9 @@
 #ifndef TFPLUG_BASE_INTERNAL_DEVICE_TYPE_H_
 #define TFPLUG_BASE_INTERNAL_DEVICE_TYPE_H_
 
+#include <string_view>
+#include <type_traits>
+
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::internal {
@@ -27,7 +30,36 @@ constexpr bool IsTakenForCpu(const char* type) {
   return false;
 }
 
+// The first mistake in the kDeviceType of an author's class. Registration macros
+// assert each of them themselves, so that the compiler begins with the sentence.
+enum class DeviceTypeMistake { kNone, kMissing, kMalformed, kCpu };
+
+template <class T, class = void>
+inline constexpr DeviceTypeMistake kDeviceTypeMistake =
+    DeviceTypeMistake::kMissing;
+template <class T>
+inline constexpr DeviceTypeMistake
+    kDeviceTypeMistake<T, std::enable_if_t<IsDeviceType(T::kDeviceType) ||
+                                           !IsDeviceType(T::kDeviceType)>> =
+        !IsDeviceType(T::kDeviceType) ? DeviceTypeMistake::kMalformed
+        : IsTakenForCpu(T::kDeviceType) &&
+                std::string_view(T::kDeviceType) != "CPU"
+            ? DeviceTypeMistake::kCpu
+            : DeviceTypeMistake::kNone;
+
 }  // namespace tfplug::internal
+
+// Calls `refuse(type, mistake, text)` for each mistake.
+#define TFPLUG_INTERNAL_DEVICE_TYPE_MISTAKES(refuse, type)                    \
+  refuse(type, kMissing,                                                      \
+         "tfplug: this class has no public `static constexpr char "           \
+         "kDeviceType[]`") refuse(type, kMalformed,                           \
+                                  "tfplug: a device type must begin with a "  \
+                                  "capital letter and consist "               \
+                                  "of capital letters and underscores")       \
+      refuse(type, kCpu,                                                      \
+             "tfplug: a plug-in's device type must not contain \"CPU\"; for " \
+             "TensorFlow's own device, use \"CPU\"")
 
 #pragma GCC visibility pop
 

@@ -3,6 +3,8 @@
 #define TFPLUG_PASSES_INTERNAL_INIT_GRAPH_H_
 
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tfplug/abi/tp_optimizer_registration_params.h"
@@ -43,6 +45,24 @@ struct GraphOptimizer {
 
 namespace passes_internal {
 
+// True if OptimizerT is publicly derived from GraphOptimizer.
+template <class... PassTs>
+std::true_type IsOptimizer(const GraphOptimizer<PassTs...>&);
+std::false_type IsOptimizer(...);
+template <class OptimizerT>
+inline constexpr bool kIsOptimizer =
+    decltype(IsOptimizer(std::declval<const OptimizerT&>()))::value;
+
+// Returns whether no pass of the optimizer has this mistake.
+template <class OptimizerT>
+constexpr bool IsFree(PassMistake mistake) {
+  if constexpr (kIsOptimizer<OptimizerT>) {
+    return !OptimizerT::Passes::Has(mistake);
+  } else {
+    return true;
+  }
+}
+
 // Implements TF_InitGraph: fills the C structs.
 TFPLUG_SEPARABLE void InitGraph(const OptimizerClass& optimizer_class,
                                 capi::TP_OptimizerRegistrationParams* params,
@@ -54,14 +74,6 @@ TFPLUG_SEPARABLE void* CreateOptimizer(const OptimizerClass& optimizer_class);
 
 template <class OptimizerT>
 struct OptimizerRegistration {
-  static_assert(internal::IsDeviceType(OptimizerT::kDeviceType),
-                "tfplug: a device type must begin with a capital letter and "
-                "consist of capital letters and underscores");
-  static_assert(!internal::IsTakenForCpu(OptimizerT::kDeviceType) ||
-                    std::string_view(OptimizerT::kDeviceType) == "CPU",
-                "tfplug: a plug-in's device type must not contain \"CPU\"; "
-                "for TensorFlow's own device, use \"CPU\"");
-
   // Implements TF_InitGraph: fills the C structs.
   static void InitGraph(capi::TP_OptimizerRegistrationParams* params,
                         capi::TF_Status* status) {

@@ -19,7 +19,7 @@ template <class T>
 const char* ClassName() {
   // g++: "const char* ...ClassName() [with T = ns::Name]"; clang++: "... [T =
   // ns::Name]".
-  static const std::string* const name = [](std::string text) {
+  static const std::string* const name = [](const std::string& text) {
     const size_t begin = text.find("T = ") + 4;
     return new std::string(text, begin,
                            text.find_first_of(";]", begin) - begin);
@@ -27,17 +27,25 @@ const char* ClassName() {
   return name->c_str();
 }
 
+// The first mistake in the class of a pass. Registration macros assert each of
+// them themselves, so that the compiler begins with the sentence.
+enum class PassMistake { kNone, kBase, kAbstract, kConstructor };
+
+template <class PassT>
+constexpr PassMistake PassMistakeOf() {
+  if constexpr (!std::is_convertible_v<PassT*, GraphPass*>) {
+    return PassMistake::kBase;
+  } else if constexpr (std::is_abstract_v<PassT>) {
+    return PassMistake::kAbstract;
+  } else if constexpr (!std::is_default_constructible_v<PassT>) {
+    return PassMistake::kConstructor;
+  } else {
+    return PassMistake::kNone;
+  }
+}
+
 template <class PassT>
 graph_internal::PassEntry MakePassEntry() {
-  static_assert(std::is_base_of_v<GraphPass, PassT>,
-                "tfplug: a graph pass must be a class derived from "
-                "tfplug::GraphPass");
-  static_assert(!std::is_abstract_v<PassT>,
-                "tfplug: this pass does not override Run(Graph&, const "
-                "PassContext&); see the compiler's note below");
-  static_assert(std::is_default_constructible_v<PassT>,
-                "tfplug: a graph pass needs a public constructor without "
-                "arguments");
   return {ClassName<PassT>(), []() -> std::unique_ptr<GraphPass> {
             return std::make_unique<PassT>();
           }};
@@ -49,6 +57,13 @@ struct EndOfPasses {};
 // The classes of an author's passes, in the order in which they run.
 template <class... PassTs>
 struct PassList {
+  // Returns whether a pass has this mistake.
+  static constexpr bool Has(PassMistake mistake) {
+    return ((!std::is_same_v<PassTs, EndOfPasses> &&
+             PassMistakeOf<PassTs>() == mistake) ||
+            ...);
+  }
+
   static void AppendTo(std::vector<graph_internal::PassEntry>& entries) {
     (Append<PassTs>(entries), ...);
   }
@@ -56,7 +71,9 @@ struct PassList {
  private:
   template <class PassT>
   static void Append(std::vector<graph_internal::PassEntry>& entries) {
-    if constexpr (!std::is_same_v<PassT, EndOfPasses>) {
+    // Of an abstract class, the compiler lists the functions that it lacks.
+    if constexpr (PassMistakeOf<PassT>() == PassMistake::kNone ||
+                  PassMistakeOf<PassT>() == PassMistake::kAbstract) {
       entries.push_back(MakePassEntry<PassT>());
     }
   }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-success
+#include <tfplug/profiler.h>
+
+struct Profiler : tfplug::Profiler {
+  static constexpr char kDeviceType[] = "MINIMAL";
+  absl::Status Start() override { return absl::OkStatus(); }
+  absl::Status Stop() override { return absl::OkStatus(); }
+  absl::Status Collect(tfplug::XSpace&) override { return absl::OkStatus(); }
+};
+TFPLUG_REGISTER_PROFILER(Profiler);
