@@ -55,8 +55,10 @@ FAULTS = {
     "huge_overflow": "huge-allocation",
     "huge_throws": "huge-allocation",
     "input_unchecked": "kernel-faults",
+    "kernel_refused": "kernel-ops",
     "kernel_twice": "kernels",
     "kernel_wrong": "kernel-results",
+    "kernels_of_other_type": "kernels",
     "large_graph_hangs": "graph-large",
     "list_attribute": "kernel-results",
     "loop_fails": "graph-cyclic",
@@ -64,6 +66,7 @@ FAULTS = {
     "misaligned": "alignment",
     "name_dangling": "names",
     "name_lower_case": "registration",
+    "op_unknown": "kernel-ops",
     "passes_of_other_type": "graph-type",
     "plane_unseen": "profiler",
     "preserved_removed": "graph-small",
@@ -72,6 +75,7 @@ FAULTS = {
     "profiler_frees_twice": "profiler",
     "properties_leak": "graph-leaks",
     "reads_environment": "environment",
+    "shape_wrong": "kernel-results",
     "statistics_invented": "statistics",
     "status_leak": "kernel-faults",
     "stream_unset": "handles",
@@ -237,6 +241,9 @@ class CheckTest(unittest.TestCase):
                 found = run(self.good, plugin, fault=fault, only=["together"])["together"]
                 self.assertEqual(found.status, "failed" if text else "passed", found)
                 self.assertIn(text, str(found.findings))
+        done = command("--only", "together", "copy.so", f"./{self.good.name}",
+                       directory=self.directory.name)  # as they are given
+        self.assertIn(f"copy.so and ./{self.good.name} both register", done.stdout)
 
     def test_the_sweep_needs_a_device(self):
         with (mock.patch("check_symbols.tensorflow_directory", return_value=ROOT),
@@ -260,6 +267,12 @@ class CheckTest(unittest.TestCase):
                 main.write_text(f"import sys\nsys.exit({text!r})\n")
                 self.assertEqual(list(check_sweep.check(self.good, 1, 1, {})),
                                  [(level, text)])
+            report = {"mismatches": [], "cut_off": [], "cases": 9, "ops": 2, "units": 3,
+                      "not_reached": ["Elu T=half"], "tensorflow": "2.21.0", "left_out": 4}
+            main.write_text(f"import sys\nopen(sys.argv[-1], 'w').write({json.dumps(report)!r})")
+            (level, text), = check_sweep.check(self.good, 1, 1, {})
+            self.assertEqual(level, "note")
+            self.assertIn("2 of 3 combinations of types (66 %) were reached in 1 s", text)
             # A worker that outlives its parent would keep the pipe open.
             main.write_text("import subprocess\n"
                             "subprocess.run(['sleep', '60'], check=True)\n")
@@ -280,8 +293,9 @@ class CheckTest(unittest.TestCase):
     def test_lines_are_merged_if_only_the_release_differs(self):
         findings = [("error", ": no number"), ("note", "2.5: loads"), ("note", "2.6: loads"),
                     ("warning", "2.7: loads"), ("note", "3: "), ("note", "4: ")]
-        self.assertEqual(check_report._merge(findings), [
-            findings[0], ("note", "2.5 to 2.6: loads"), *findings[3:]])
+        self.assertEqual(check_report._merge([*findings, findings[0]]), [
+            ("error", ": no number (2 times)"), ("note", "2.5 to 2.6: loads"),
+            *findings[3:]])
 
     def test_releases(self):
         found = run(self.good, only=["releases"])["releases"]
@@ -294,6 +308,26 @@ class CheckTest(unittest.TestCase):
         done = command("--only", "releases", self.plain)
         self.assertRegex(done.stdout, r"2\.5\.3 to 2\.18\.1: does not load: TF_")
         self.assertIn("2.19.1 to 2.22", done.stdout)
+
+    def test_all_entry_points_are_listed(self):
+        done = command("--only", "entry-points", PLUGINS[0])
+        self.assertIn(" TF_InitKernel, TF_InitGraph, TF_InitGraphPlugin,", done.stdout)
+
+    def test_what_the_plugin_logs_and_ops_that_are_unknown(self):
+        for fault, level, text in (
+                ("kernel_refused", "error", "TF_InitKernel: Elu: no. Do so."),
+                ("op_unknown", "warning", "the names may be misspelt): Rellu")):
+            found = run(self.good, fault=fault, only=["kernel-ops"])["kernel-ops"]
+            self.assertEqual(found.findings[0][0], level, found)
+            self.assertIn(text, found.findings[0][1])
+        found = run(self.good, fault="op_unknown", only=["kernels"])["kernels"]
+        self.assertIn("4 kernels of 4 ops in TensorFlow 2.", found.findings[0][1])
+
+    def test_a_wrong_shape(self):
+        found = run(self.good, fault="shape_wrong", only=["kernel-results"])
+        self.assertIn(("error", "the kernel of Relu returns the shape [5,1] instead of [5]: "
+                       "allocate the output with the shape that the op defines"),
+                      found["kernel-results"].findings)
 
     def test_a_library_for_macos(self):
         path = pathlib.Path(self.directory.name, "plugin.dylib")

@@ -27,6 +27,16 @@ inline absl::Status DefineOps(const std::string& path) {
   return absl::OkStatus();
 }
 
+// Returns whether TensorFlow or a plug-in defines an op. TensorFlow registers
+// kernels for any name.
+inline bool IsDefined(const std::string& op) {
+  if (testing::KnownOpDefs().count(op) > 0) return true;
+  for (const auto& defined : testing::RegisteredOps()) {
+    if (defined->name == op) return true;
+  }
+  return false;
+}
+
 }  // namespace tfplug::check
 
 #endif  // TFPLUG_CHECK_DEFINE_OPS_H_

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "define_ops.h"
 #include "graphs.h"
 #include "plugin.h"
 #include "tfplug/testing/optimizer_settings.h"
@@ -30,9 +31,13 @@ inline void CheckKernels(Plugin& plugin) {
   std::set<std::string> device_types;
   std::map<std::string, std::set<std::string>> ops;  // arguments in host memory
   std::map<std::string, int> exact;  // kernels by everything that selects them
+  int count = 0;
   for (const auto& kernel : KernelRegistry::Get().kernels()) {
-    ops[kernel->op].insert(kernel->host_memory.begin(),
-                           kernel->host_memory.end());
+    if (IsDefined(kernel->op)) {
+      ++count;
+      ops[kernel->op].insert(kernel->host_memory.begin(),
+                             kernel->host_memory.end());
+    }
     device_types.insert(kernel->device_type);
     std::string key = kernel->op + " for " + kernel->device_type;
     if (!kernel->label.empty()) key += ", label " + kernel->label;
@@ -52,20 +57,25 @@ inline void CheckKernels(Plugin& plugin) {
       report.Error("the kernel " + key + " has no functions");
     }
   }
-  if (plugin.init_plugin() != nullptr && plugin.host() != nullptr) {
-    const std::string type = plugin.host()->device_type();
+  const bool has_device = plugin.init_plugin() != nullptr;
+  if (!has_device || plugin.host() != nullptr) {
+    const std::string type = has_device ? plugin.host()->device_type() : "";
     for (const std::string& other : device_types) {
-      if (other != type && other != "CPU" && other != "DEFAULT") {
-        report.Warning("registers kernels for device type '" + other +
-                       "', but its device has type '" + type + "'");
+      if (other == type || other == "CPU" || other == "GPU" ||
+          other == "DEFAULT") {
+        continue;
       }
+      report.Warning(absl::StrCat(
+          "registers kernels for device type '", other, "', but ",
+          has_device ? absl::StrCat("its device has type '", type, "'")
+                     : "adds no device: unless another plug-in does, no op "
+                       "uses them"));
     }
   }
-  std::string text = std::to_string(KernelRegistry::Get().kernels().size()) +
-                     " kernels of " + std::to_string(ops.size()) +
-                     " ops in TensorFlow " +
-                     std::to_string(plugin.release.major) + "." +
-                     std::to_string(plugin.release.minor) + ":";
+  std::string text = absl::StrCat(
+      count, count == 1 ? " kernel of " : " kernels of ", ops.size(),
+      ops.size() == 1 ? " op" : " ops", " in TensorFlow ", plugin.release.major,
+      ".", plugin.release.minor, ops.empty() ? "" : ":");
   for (const auto& [op, on_host] : ops) {
     text += " " + op;
     if (!on_host.empty()) {
@@ -100,8 +110,8 @@ out: float[2,4] = Identity(sum)
   return graph.ok() && !graph->has_op("AssignAdd");
 }
 
-// Writes each kernel's op, device type, arguments in host memory, and attributes
-// with their types, for check_kernels.py.
+// Writes each kernel's op, device type, arguments in host memory, attributes
+// with their types, and whether the op is defined, for check_kernels.py.
 inline void WriteKernels(Plugin& plugin) {
   if (!plugin.InitKernels()) return;
   for (const auto& kernel : KernelRegistry::Get().kernels()) {
@@ -111,7 +121,8 @@ inline void WriteKernels(Plugin& plugin) {
     }
     plugin.report().Data(absl::StrJoin(
         {kernel->op, kernel->device_type,
-         absl::StrJoin(kernel->host_memory, " "), absl::StrJoin(attrs, " ")},
+         absl::StrJoin(kernel->host_memory, " "), absl::StrJoin(attrs, " "),
+         IsDefined(kernel->op) ? "defined" : ""},
         ";"));
   }
 }
@@ -221,18 +232,19 @@ inline void CheckKernelResults(Plugin& plugin) {
                                           " returns OK and sets no output")) {
       continue;
     }
+    if (!report.Expect(
+            result.dims == x.dims,
+            absl::StrCat("the kernel of ", op.name, " returns the shape [",
+                         absl::StrJoin(result.dims, ","),
+                         "] instead of [5]: allocate the output "
+                         "with the shape that the op defines"))) {
+      continue;
+    }
     for (size_t i = 0; i < x.elements.size(); ++i) {
       const float expected = op.value(x.elements[i], y.elements[i]);
-      if (result.elements.size() == x.elements.size() &&
-          std::fabs(result.elements[i] - expected) < 1e-3f) {
-        continue;
-      }
-      report.Error(
-          std::string("the kernel of ") + op.name + " returns " +
-          (result.elements.size() == x.elements.size()
-               ? std::to_string(result.elements[i])
-               : std::to_string(result.elements.size()) + " elements") +
-          " instead of " + std::to_string(expected));
+      if (std::fabs(result.elements[i] - expected) < 1e-3f) continue;
+      report.Error(absl::StrCat("the kernel of ", op.name, " returns ",
+                                result.elements[i], " instead of ", expected));
       break;
     }
   }

@@ -25,6 +25,11 @@ except ImportError:  # Run from the source tree.
     import run_graph
 
 
+# What a plug-in logs in these functions is a finding of these checks.
+_LOGS = {"registration": ["SE_InitPlugin"], "kernel-ops": ["TF_InitKernel"],
+         "graph-registration": ["TF_InitGraph"], "profiler": ["TF_InitProfiler"]}
+
+
 @dataclasses.dataclass
 class Result:
     check: check_list.Check
@@ -52,7 +57,8 @@ def _add_arguments(parser):
                         help="the time limit of one check; default: %(default)s")
     parser.add_argument("--release", default="", metavar="2.15",
                         help="check as this release of TensorFlow, which has other "
-                        "structs and functions; default: the newest")
+                        "structs and functions; default: that of the TensorFlow that "
+                        "is installed, or else the newest")
     parser.add_argument("--seed", type=int, default=1, metavar="N",
                         help="of random graphs and arguments; default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
@@ -75,14 +81,15 @@ class Checker:
     def __init__(self, plugins, seconds=60, say=lambda _: None, variables=None,
                  release="", seed=1):
         self._plugins = [pathlib.Path(path).resolve() for path in plugins]
+        self._given = dict(zip(map(str, self._plugins), map(str, plugins)))
         self._library = check_symbols.Library(self._plugins[0])
         self._seconds = seconds
         self._say = say
         self._variables = variables or {}  # of the environment, for the plug-in
         self._program = None
         self._seed = seed
-        self._options = ["--seed", str(seed)] + (["--release", release] if release else [])
-        self._why_not = ""
+        self._options, self._release = ["--seed", str(seed)], release
+        self._why_not, self._whose_ops = "", ""
 
     def _prepare(self):
         """Compiles what the checks in processes need, once."""
@@ -90,7 +97,12 @@ class Checker:
             return
         try:
             self._program = check_host.build(self._say)
-            self._options += ["--ops", run_graph.op_list()]
+            installed, ops = check_host.installed_ops()
+            release = self._release or installed
+            if release != installed or ops is None:
+                ops = run_graph.op_list()
+                self._whose_ops = check_kernels.release()
+            self._options += ["--ops", ops] + (["--release", release] if release else [])
             for plugin in self._plugins:
                 self._options += check_host.loading(check_symbols.Library(plugin))
         except check_host.Error as error:
@@ -122,7 +134,11 @@ class Checker:
         command = [self._program, check.name, *plugins, *self._options]
         if check.name == "layouts":
             return self._layouts(command)
-        findings = check_host.run(command, self._seconds, self._variables)
+        findings = check_host.run(command, self._seconds, self._variables,
+                                  _LOGS.get(check.name, ()))
+        if check.name == "kernels" and self._whose_ops:
+            findings.append(("note", "counted with the ops of TensorFlow "
+                             f"{self._whose_ops}: this release is not installed"))
         if check.name == "kernel-ops":
             return list(check_kernels.check_ops(findings))
         if check.name == "kernel-sets":
@@ -165,6 +181,8 @@ class Checker:
             if check.crash == "warning":
                 findings = [("warning" if level == "error" else level, text)
                             for level, text in findings]
+            for path, given in self._given.items():
+                findings = [(level, text.replace(path, given)) for level, text in findings]
             status = _status(findings)
             if status == "failed" or (status == "warning" and check.crash == "warning"):
                 failed.add(check.name)

@@ -16,10 +16,11 @@ import sys
 import tempfile
 
 try:
-    from tfplug import abseil, check_symbols, kept_build
+    from tfplug import abseil, check_symbols, doctor_causes, kept_build
 except ImportError:  # Run from the source tree.
     import abseil
     import check_symbols
+    import doctor_causes
     import kept_build
 
 _HERE = pathlib.Path(__file__).resolve().parent
@@ -30,7 +31,17 @@ INCLUDE = next(path for path in (_HERE / "include", _HERE / "../../include")
 _FLAGS = ("-std=c++17", "-O0", "-w", "-fvisibility=hidden", "-pthread",
           "-DTFPLUG_TESTING_EXPORT_C_API")
 _KEPT = 5  # builds of one kind
-
+# Writes a TensorFlow's release and the definitions of its ops, without its Python code.
+_WRITE_OPS = """
+import ctypes, pathlib, sys
+for name in "framework", "cc":
+    library = ctypes.CDLL(f"{sys.argv[1]}/libtensorflow_{name}.so.2", ctypes.RTLD_GLOBAL)
+library.TF_Version.restype = ctypes.c_char_p
+library.TF_GetAllOpList.restype = ctypes.POINTER(ctypes.c_size_t)
+data, size = library.TF_GetAllOpList()[:2]
+pathlib.Path(sys.argv[2], "ops").write_bytes(ctypes.string_at(data, size))
+pathlib.Path(sys.argv[2], "release").write_bytes(library.TF_Version())
+"""
 
 # A symbol that the program lacks, and that TensorFlow or Python has.
 _LACKS = re.compile(r"undefined symbol: (_?Py\w+|TF_\w+|_Z[A-Z]*[a-z]*K?(?:10tensorflow|3tsl|3xla|"
@@ -113,6 +124,31 @@ def _empty_libraries(names):
     return [kept / name for name in names]
 
 
+def installed_ops():
+    """Returns the installed TensorFlow's release, such as 2.21, and the file with the
+    definitions of its ops; "" and None if it cannot be asked, or is newer than this file's
+    structs."""
+    directory = check_symbols.tensorflow_directory()
+    if directory is None:
+        return "", None
+    library = (directory / "libtensorflow_framework.so.2").stat()
+
+    def write(folder):
+        done = subprocess.run([sys.executable, "-c", _WRITE_OPS, directory, folder],
+                              check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise Error(done.stdout.decode(errors="replace")[-300:])
+    try:
+        kept = keep("tensorflow-ops", f"{directory} {library.st_size} {library.st_mtime}",
+                    write)
+    except Error:
+        return "", None
+    release = check_symbols.release_of((kept / "release").read_text())
+    if release > check_symbols.newest():
+        return "", None
+    return ".".join(map(str, release)), kept / "ops"
+
+
 def loading(library):
     """Returns the options with which the program loads a plug-in: libraries to load
     first, and whether C++ symbols of TensorFlow may be missing."""
@@ -138,9 +174,9 @@ def _cause(log):
     return " ".join(lines[-2:])[-300:]
 
 
-def run(command, seconds, variables):
+def run(command, seconds, variables, places=()):
     """Runs a check, a command of the program, in a process of its own. Returns (level,
-    text) pairs."""
+    text) pairs, also of what a plug-in made with tfplug logs in these C functions."""
     environment = {**os.environ, **variables}
     child = subprocess.Popen(list(map(str, command)), text=True, env=environment,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -163,6 +199,8 @@ def run(command, seconds, variables):
             step = found["text"]
         else:
             findings.append((found["level"], found["text"]))
+    findings += [(level, f"{text}. {advice}")
+                 for level, text, advice in doctor_causes.logged(log, *places) if places]
     if timed_out:
         findings.append(("error", f"hangs: {step} has not ended after {seconds:g} s"))
     elif child.returncode in _ENDS_UNBOUND and _LACKS.search(log):

@@ -31,7 +31,8 @@ _ALL = (
           "Pass the plug-in's .so."),
     Check("entry-points", "The library exports the functions that TensorFlow looks up.",
           "Export SE_InitPlugin, TF_InitKernel, TF_InitGraph or TF_InitProfiler, with C "
-          "linkage and default visibility.", ("file",)),
+          "linkage and default visibility. tfplug's macros do, such as "
+          "TFPLUG_REGISTER_DEVICE, in a file that is linked into the library.", ("file",)),
     Check("exports", "No symbol is exported that another library's code may be bound to.",
           _LINK, ("file",)),
     Check("libraries", "The libraries that it needs are here, and are not TensorFlow's.",
@@ -54,7 +55,9 @@ _ALL = (
           "work: a failed registration aborts `import tensorflow`.",
           ("load", "struct-sizes", "names")),
     Check("type-name", "The device type is no name that TensorFlow takes for its own.",
-          "Choose a type without CPU and GPU in it.", _BASIC),
+          "Choose a type without CPU and GPU in it. Users whose code names GPUs set "
+          "TFPLUG_DEVICE_TYPE=NAME=GPU: see the page \"What differs from a GPU\" of "
+          "tfplug's documentation.", _BASIC),
     Check("devices", "Every device can be created, and reports its memory.",
           "Set SP_Device and device_memory_usage for each ordinal below the count.",
           _BASIC),
@@ -105,11 +108,13 @@ _ALL = (
           "TensorFlow calls every function from several threads at once: guard what they "
           "share.", (*_WORK, "copies", "events", "order")),
     Check("kernels", "Kernels register, each once, for the plug-in's device.",
-          "Remove the second registration, or give it another type or priority.",
+          "Remove the second registration, or give it another type or priority; give "
+          "kernels the type of a device that the plug-in adds.",
           _BASIC),
-    Check("kernel-ops", "Kernels name arguments and attributes that their ops have.",
-          "Correct the name in TF_KernelBuilder_HostMemory or "
-          "TF_KernelBuilder_TypeConstraint.", (*_BASIC, "kernels")),
+    Check("kernel-ops", "Kernels name ops, arguments and attributes that TensorFlow has.",
+          "Correct the name in TF_NewKernelBuilder, TF_KernelBuilder_HostMemory or "
+          "TF_KernelBuilder_TypeConstraint; with tfplug, in TFPLUG_REGISTER_KERNEL.",
+          (*_BASIC, "kernels")),
     Check("kernel-sets", "Ops that TensorFlow uses together have kernels together.",
           "Register the kernels that are named, or turn off the rewriter in "
           "TP_OptimizerConfigs.", (*_BASIC, "kernels", "kernel-ops")),
@@ -161,7 +166,8 @@ _ALL = (
     Check("tensorflow", "The TensorFlow of this environment loads it and trains with it.",
           "See tfplug doctor.", ("file",)),
     Check("op-sweep", "Kernels compute what TensorFlow's kernels for the CPU do.",
-          "See docs/guide/op_sweep.md; the lines name the op, types, seed and case.",
+          "Run the command that is named, and see the page \"Judge the kernels of a device\" "
+          "of tfplug's documentation.",
           (*_STREAM, "kernels", "kernel-results")),
 )
 CHECKS = {check.name: check for check in _ALL}

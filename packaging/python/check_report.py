@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reports of tfplug check: text, JSON and one file of HTML."""
 
+import collections
 import html
 import pathlib
 import sys
@@ -56,9 +57,11 @@ def _summary(results):
 
 
 def _merge(findings):
-    """Makes one line of neighbours that differ in a number before ": " only."""
+    """Makes one line of equal findings, and of neighbours that differ in a number before
+    ": " only."""
     merged = []
-    for level, text in findings:
+    for (level, text), count in collections.Counter(findings).items():
+        text += f" ({count} times)" if count > 1 else ""
         start, _, rest = text.partition(": ")
         is_release = rest and start[:1].isdigit() and " " not in start
         if is_release and merged and merged[-1][::2] == [level, rest]:

@@ -14,7 +14,7 @@ _MAIN = next(path for path in (_HERE / "tools/op_sweep/main.py",
                                _HERE / "../../tools/lib/op_sweep/main.py")
              if path.exists())
 # Of plug-ins without kernels to compare.
-_NO_KERNEL = ("The plug-in registers no kernel.", "Select a device type with --device:",
+_NO_KERNEL = ("The plug-in registers no kernel", "Select a device type with --device:",
               "no registered kernel has these ops and types")
 _SECONDS_OF_START = 120  # and of the report
 _LATE = 1.2  # times the limit: the sweep then cuts off its cases
@@ -53,7 +53,9 @@ def check(plugin, seconds, seed, variables):
                         f"repeat: {each['repeat']}")
     for case in found["cut_off"]:
         yield "note", f"cut off at the end of the time: {case}"
+    reached = found["units"] - len(found["not_reached"])
     yield "note", (f"{found['cases']} cases of {found['ops']} ops with seed {seed}, in "
-                   f"TensorFlow {found['tensorflow']}; {len(found['not_reached'])} of "
-                   f"{found['units']} combinations of types were not reached in "
-                   f"{seconds:g} s, and {found['left_out']} draws left out")
+                   f"TensorFlow {found['tensorflow']}; {reached} of {found['units']} "
+                   f"combinations of types ({100 * reached // found['units']} %) were reached "
+                   f"in {seconds:g} s, and {found['left_out']} draws left out: increase "
+                   "--seconds for more")

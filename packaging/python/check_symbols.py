@@ -9,7 +9,11 @@ import pathlib
 import re
 import subprocess
 
-ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitProfiler")
+try:
+    from tfplug.doctor_causes import ENTRY_POINTS
+except ImportError:  # Run from the source tree.
+    from doctor_causes import ENTRY_POINTS
+
 _HERE = pathlib.Path(__file__).resolve().parent
 _HISTORY = next(path for path in (_HERE / "abi_history.json",
                                   _HERE / "../../codegen/abi_history.json")
@@ -55,6 +59,11 @@ def _history():
 def releases():
     """Returns the versions that the history of the C API has, without nightlies."""
     return [text for text in _history()["versions"] if "dev" not in text]
+
+
+def newest():
+    """Returns the newest release that the history has, also a nightly: (2, 23)."""
+    return max(map(release_of, _history()["versions"]))
 
 
 _MACHO = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # of one or several processors
@@ -245,7 +254,7 @@ def check_file(library):
 
 def check_entry_points(library):
     found = [name for name in ENTRY_POINTS if name in library.defined]
-    if "TF_InitGraphPlugin" in library.defined and "TF_InitGraph" not in found:
+    if "TF_InitGraphPlugin" in found and "TF_InitGraph" not in found:
         yield "error", ("exports TF_InitGraphPlugin, the name in the RFC, but not "
                         "TF_InitGraph, which TensorFlow looks up: its passes never run")
     elif not found:
@@ -269,7 +278,7 @@ def check_exports(library):
         yield "warning", (f"exports {len(ours)} unique symbols (STB_GNU_UNIQUE), such as "
                           f"{_readable(min(ours))}: one variable for all plug-ins in the process, "
                           "whatever dlopen's flags are")
-    others = library.defined - set(ENTRY_POINTS) - {"TF_InitGraphPlugin", "_init", "_fini"}
+    others = library.defined - set(ENTRY_POINTS) - {"_init", "_fini"}
     if others:
         yield "note", f"exports {len(others)} symbols besides its entry points"
 

@@ -2,7 +2,7 @@
 """TensorFlow's distribution strategies on the devices of plug-ins.
 
 The classes are TensorFlow's own, which look for GPUs only; these look for a device
-type. See docs/guide/distribute.md.
+type. See the page "Several devices and processes" of tfplug's documentation.
 """
 
 import collections

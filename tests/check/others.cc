@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -68,6 +69,7 @@ void Compute(void*, TF_OpKernelContext* context) {
   for (int i = 0; i < TF_NumDims(inputs[0]); ++i) {
     dims.push_back(TF_Dim(inputs[0], i));
   }
+  if (Has("shape_wrong")) dims.push_back(1);
   const size_t size = TF_TensorByteSize(inputs[0]);
   if (size != 0 || !Has("empty_output_unset")) {
     TF_Tensor* const output =
@@ -90,8 +92,9 @@ void Compute(void*, TF_OpKernelContext* context) {
 void Register(const char* op, void (*compute)(void*, TF_OpKernelContext*),
               TF_DataType type = TF_FLOAT) {
   TF_Status* const status = TF_NewStatus();
-  TF_KernelBuilder* const builder =
-      TF_NewKernelBuilder(op, DeviceType(), Create, compute, Delete);
+  TF_KernelBuilder* const builder = TF_NewKernelBuilder(
+      op, Has("kernels_of_other_type") ? "HNAD" : DeviceType(), Create, compute,
+      Delete);
   TF_KernelBuilder_TypeConstraint(builder, "T", type, status);
   if (Has("attribute_unknown")) {
     TF_KernelBuilder_TypeConstraint(builder, "Tidx", TF_INT32, status);
@@ -236,6 +239,11 @@ EXPORT void TF_InitKernel() {
   Register("Abs", Compute<Abs>);
   Register("AddN", Compute<Same>);
   if (Has("kernel_twice")) Register("Relu", Compute<Relu>);
+  if (Has("op_unknown")) Register("Rellu", Compute<Relu>);
+  if (Has("kernel_refused")) {  // as tfplug logs
+    std::fputs("tfplug: TF_InitKernel: INVALID_ARGUMENT: Elu: no; do so\n",
+               stderr);
+  }
   if (Has("add_missing")) Register("AddV2", Compute<Same>, TF_DOUBLE);
   if (Has("updates_missing")) {
     Register("ResourceApplyGradientDescent", Compute<Same>);

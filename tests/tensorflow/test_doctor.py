@@ -329,6 +329,17 @@ def test_what_the_plugin_logs(monkeypatch):
     assert unknown["remedy"].startswith("Check the spelling")
 
 
+def test_check_counts_the_same_kernels():
+    """In the release that is installed."""
+    library = harness.plugin_path()
+    found = about(examine(library), library.name)[0]["text"]
+    count, release = re.search(r"(\d+ kernels) (in TensorFlow 2\.\d+);", found).groups()
+    done = subprocess.run([sys.executable, "-B", SOURCE / "check.py", "--only", "kernels",
+                           library], text=True, check=True, stdout=subprocess.PIPE)
+    assert re.search(rf"{count} of \d+ ops {re.escape(release)}: Abs ", done.stdout), (
+        found, done.stdout)
+
+
 def test_a_device_that_is_called_gpu(monkeypatch):
     monkeypatch.setenv("TFPLUG_DEVICE_TYPE", "SIM=GPU")
     library = harness.plugin_path()

@@ -16,6 +16,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 import installed_plugins
 
 PROGRAM = os.environ.get("TFPLUG_PROGRAM", "tools/coverage")
+DEFAULT = "; default: examples/cpu_sim" * PROGRAM.startswith("tools/")
 
 
 def parse(arguments):
@@ -27,11 +28,11 @@ def parse(arguments):
         epilog="Exit status: 0 every op has a kernel; 1 some op has none; "
         "2 any other failure.")
     parser.add_argument("model", metavar="MODEL", help="FILE.py[:FUNCTION] "
-                        "(default: model; docs/guide/coverage.md describes "
-                        "what it returns), or the directory of a SavedModel")
+                        "(default: model; the page \"Find ops without a kernel\" of "
+                        "tfplug's documentation describes what it returns), or the "
+                        "directory of a SavedModel")
     parser.add_argument("--plugin", type=pathlib.Path, metavar="FILE.so",
-                        help="the plug-in; tools/coverage has a default, "
-                        "examples/cpu_sim")
+                        help="the plug-in" + DEFAULT)
     parser.add_argument("--installed", action="store_true",
                         help="use the plug-ins installed in TensorFlow's "
                         "environment instead of --plugin")

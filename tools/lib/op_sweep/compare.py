@@ -191,7 +191,7 @@ def compare(case, got, references, i):
             with np.errstate(all="ignore"):
                 want = want.astype(got.dtype)
         if got.shape != want.shape:
-            best = best or ("shape", f"got {list(got.shape)}, want {list(want.shape)}")
+            best = best or _shapes(got, want)
             continue
         if got.dtype.name not in _DIGITS and got.dtype.kind != "c":
             if got.dtype != want.dtype:
@@ -245,6 +245,11 @@ def _compare_floats(case, got, want, references, i):
     return different, ulps
 
 
+def _shapes(got, want):
+    return "shape", (f"got the shape {list(got.shape)}, want {list(want.shape)}: the kernel "
+                     "must allocate the output with the shape that the op defines")
+
+
 def _worst(got, want, different, ulps):
     order = (different if ulps is None else np.nan_to_num(ulps, nan=np.inf)).astype(float)
     at = np.unravel_index(int(np.argmax(np.where(different, order, -1))), got.shape)
@@ -256,7 +261,7 @@ def _worst(got, want, different, ulps):
 def moments(got, want):
     """Compares random numbers with the CPU's by their mean and deviation."""
     if got.shape != want.shape:
-        return "shape", f"got {list(got.shape)}, want {list(want.shape)}"
+        return _shapes(got, want)
     if got.size < 200:
         return None
     x, y = got.astype("float64").ravel(), want.astype("float64").ravel()

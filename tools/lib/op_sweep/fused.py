@@ -137,7 +137,8 @@ class Expression(Numbers):
         dtype = self.values_[last].dtype
         dice = self.random.random()
         if cast and dice < .12 and self.values_[last].op != "Cast":
-            to = self.choice([each for each in _TYPES if self._can_cast(dtype, each)])
+            to = self.choice([each for each in _TYPES if self._can_cast(dtype, each)] or
+                             [dtype])
             if to != dtype:
                 return self._step("Cast", to, (last,), {"DstT": to})
         if dice < .2 and dtype == "bool":
@@ -156,6 +157,9 @@ class Expression(Numbers):
         if not names:
             arity = 2
             names = [op for op in _EXACT[2] if self._fits(op, dtype, shape)]
+        if not names:
+            raise draw.Undrawable(f"{self.device_type} has no element-wise kernel for {dtype} "
+                                  "that the CPU has too, so nothing is fused")
         op = self.choice(names)
         if arity == 1:
             return self._step(op, dtype, (last,))

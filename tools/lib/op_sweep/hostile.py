@@ -14,7 +14,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
 from op_sweep import draw, fused, plan, rows, run
-from op_sweep.judge import BAD_ARGUMENTS, NO_REFERENCE, OK, Verdict, describe
+from op_sweep.judge import NO_REFERENCE, OK, Verdict, describe
 from op_sweep.values import VALID
 
 _MOST_ELEMENTS = 1 << 20
@@ -200,16 +200,13 @@ def _value_of(attr):
 def judge(unit, seed, number, device, report, on_cpu):
     """Runs a case on the device, after the CPU if `on_cpu`. Only that the process survives
     matters."""
-    try:
-        if plan.FUSED.fullmatch(unit.op):
-            report("start", "")
-            case = _FusedCase(unit, seed, number, device)
-        else:
-            case = draw.Draw(unit, seed, number)
-            case.kind = VALID
-            rows.draw_arguments(case)
-    except draw.Undrawable as error:
-        return Verdict(BAD_ARGUMENTS, text=str(error), number=str(number))
+    if plan.FUSED.fullmatch(unit.op):
+        report("start", "")
+        case = _FusedCase(unit, seed, number, device)
+    else:
+        case = draw.Draw(unit, seed, number)
+        case.kind = VALID
+        rows.draw_arguments(case)
     _Mutator(case).change()
     text = describe(case)
     if on_cpu and unit.on_cpu:

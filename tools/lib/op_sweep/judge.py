@@ -28,10 +28,7 @@ class Verdict:
 def judge(unit, seed, number, device, report):
     """Runs a case on both devices. Calls report(phase, arguments) before each run, so
     that the case is known if the process does not survive it."""
-    try:
-        case = rows.draw_arguments(draw.Draw(unit, seed, number))
-    except draw.Undrawable as error:
-        return Verdict(BAD_ARGUMENTS, text=str(error), number=str(number))
+    case = rows.draw_arguments(draw.Draw(unit, seed, number))
     text = describe(case)
     verdict = (_judge_gradient if case.kind == draw.GRADIENT else _judge_results)(
         case, unit, device, lambda phase: report(phase, text))

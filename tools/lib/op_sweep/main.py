@@ -2,7 +2,6 @@
 """Compares a plug-in's kernels with TensorFlow's CPU kernels: see tools/op-sweep."""
 
 import argparse
-import functools
 import itertools
 import json
 import os
@@ -20,6 +19,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 import installed_plugins
 
 PROGRAM = os.environ.get("TFPLUG_PROGRAM", "tools/op-sweep")
+DEFAULT = "; default: examples/cpu_sim" * PROGRAM.startswith("tools/")
 
 FAILURE = 125
 MOST_MISMATCHES = 100
@@ -39,10 +39,10 @@ def parse(arguments):
         "registers a kernel with random arguments, and compares results and errors "
         "with those of TensorFlow's CPU kernel.",
         epilog=f"Exit status: the number of mismatches, at most {MOST_MISMATCHES}; "
-        f"{FAILURE} for any other failure. See docs/guide/op_sweep.md.")
+        f"{FAILURE} for any other failure. The page \"Judge the kernels of a device\" of "
+        "tfplug's documentation explains the report.")
     parser.add_argument("--plugin", type=pathlib.Path, metavar="FILE.so",
-                        help="the plug-in; tools/op-sweep has a default, "
-                        "examples/cpu_sim")
+                        help="the plug-in" + DEFAULT)
     parser.add_argument("--device", metavar="TYPE", help="the device type, such as "
                         "SIM; default: that of the plug-in")
     parser.add_argument("--op", action="append", default=[], metavar="OP[,OP...]",
@@ -103,11 +103,29 @@ def _open(options):
     device = options.device or (types[0] if len(types) == 1 else None)
     if device not in types:
         raise ValueError(f"Select a device type with --device: {', '.join(types)}."
-                         if types else "The plug-in registers no kernel.")
+                         if types else "The plug-in registers no kernel for a device type of "
+                         "its own: CPU and GPU are TensorFlow's.")
     units, unknown = plan.units(device, options.seed, options.op, options.types)
     if options.earlier:
         units = [unit for unit in units if unit.name in options.earlier]
     return device, units, unknown
+
+
+def judge_case(options, unit, number, place, report, wanted):
+    """Returns the Verdict of a case, also of one for which there are no arguments."""
+    # Imported when TensorFlow has loaded the plug-in.
+    from op_sweep import draw, fused, hostile, judge, plan, table  # noqa: F401
+    try:
+        if options.hostile:
+            return hostile.judge(unit, options.seed, number, place, report,
+                                 on_cpu=wanted == "crash")
+        module = fused if plan.FUSED.fullmatch(unit.op) else judge
+        return module.judge(unit, options.seed, number, place, report)
+    except draw.Undrawable as error:
+        text = str(error)
+    except Exception:  # pylint: disable=broad-except
+        text = " ".join(traceback.format_exc().splitlines()[-3:])
+    return judge.Verdict(judge.BAD_ARGUMENTS, number=str(number), text=text)
 
 
 def serve(pipe, options):
@@ -121,7 +139,6 @@ def serve(pipe, options):
     except Exception as error:  # pylint: disable=broad-except
         pipe.send(("answer", f"{type(error).__name__}: {error}"))
         return
-    from op_sweep import fused, hostile, judge, plan, table  # noqa: F401
     place = f"/job:localhost/replica:0/task:0/device:{device}:0"
     while True:
         try:
@@ -138,18 +155,7 @@ def serve(pipe, options):
                 break
             report = lambda phase, case: pipe.send(  # pylint: disable=C3001
                 ("at", (phase, number, case)))  # pylint: disable=W0640
-            try:
-                if options.hostile:
-                    judge_case = functools.partial(hostile.judge, on_cpu=wanted == "crash")
-                else:
-                    judge_case = (fused if plan.FUSED.fullmatch(units[at].op)
-                                  else judge).judge
-                verdicts.append(judge_case(
-                    units[at], options.seed, number, place, report))
-            except Exception:  # pylint: disable=broad-except
-                verdicts.append(judge.Verdict(
-                    judge.BAD_ARGUMENTS, number=str(number),
-                    text=" ".join(traceback.format_exc().splitlines()[-3:])))
+            verdicts.append(judge_case(options, units[at], number, place, report, wanted))
         pipe.send(("answer", verdicts))
 
 

@@ -88,8 +88,9 @@ class Report:
             if wanted == "crash" and known and known.number == verdict.number:
                 del self._mismatches[at, "crash"]
             return further
-        if crash.log.strip():
-            verdict.text += "; " + crash.log.strip().splitlines()[0][:200]
+        cause = next((line for line in crash.log.splitlines() if line.strip() and
+                      not line.startswith("WARNING:")), "")
+        verdict.text += cause and f"; {cause.strip()[:200]}"
         more = self._add_mismatch(at, verdict)
         if not known:
             more.append((at, [crash.number], "crash"))
@@ -150,6 +151,15 @@ def _list(title, values):
     return [f"{title} ({len(values)}):"] + [f"  {each}" for each in values] if values else []
 
 
+def _by_op(reasons):
+    """Returns a line for each op and reason of {op, types and case: reason}."""
+    groups = {}
+    for name, reason in reasons.items():
+        groups.setdefault((name.split()[0], reason), []).append(name)
+    return [name + (f" and {len(more)} more" if more else "") + (reason and f": {reason}")
+            for (_, reason), (name, *more) in groups.items()]
+
+
 def text(document):
     """Returns the report as text."""
     groups = {}
@@ -166,14 +176,15 @@ def text(document):
                 one["types"] for one in group if one is not each))
     lines += _list("Explained differences", [
         f"{reason}: {', '.join(ops)}" for reason, ops in document["explained"].items()])
-    lines += _list("No valid arguments found", [
-        f"{name}: {reason}" for name, reason in document["no_valid_arguments"].items()])
-    lines += _list("Cases that could not be drawn", [
-        f"{name}: {reason}" for name, reason in document["not_drawn"].items()])
-    lines += _list("No CPU kernel to compare with", document["no_reference"])
+    lines += _list("No valid arguments found", _by_op(document["no_valid_arguments"]))
+    lines += _list("Cases that could not be drawn", _by_op(document["not_drawn"]))
+    lines += _list("No CPU kernel to compare with",
+                   _by_op(dict.fromkeys(document["no_reference"], "")))
     if document["not_reached"]:
-        lines.append(f"Not reached in time: {len(document['not_reached'])} combinations "
-                     "of types, which --json lists; increase --seconds")
+        reached = document["units"] - len(document["not_reached"])
+        lines.append(f"Reached in time: {reached} of {document['units']} combinations of types "
+                     f"({100 * reached // document['units']} %); --json lists the others; "
+                     "increase --seconds")
     lines += _list("Ops that TensorFlow lacks or has removed", document["unknown_ops"])
     lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
     lines += _list("Cases cut off at the end of the time", document["cut_off"])
