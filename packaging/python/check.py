@@ -125,7 +125,8 @@ class Checker:
                                           self._seed, self._variables))
         if check.name == "tensorflow":
             found, _ = doctor.check_library(str(self._plugins[0]))
-            return [("note" if each.level == "ok" else each.level, each.text)
+            return [("note" if each.level == "ok" else each.level,
+                     f"{each.text.rstrip('.')}. {each.remedy}" if each.remedy else each.text)
                     for each in found]
         self._prepare()
         if self._why_not:

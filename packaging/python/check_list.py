@@ -28,7 +28,7 @@ _PASS = ("graph-registration",)
 
 _ALL = (
     Check("file", "The file is a shared object for Linux.",
-          "Pass the plug-in's .so."),
+          "Pass the plug-in's .so, whole, as its build wrote it."),
     Check("entry-points", "The library exports the functions that TensorFlow looks up.",
           "Export SE_InitPlugin, TF_InitKernel, TF_InitGraph or TF_InitProfiler, with C "
           "linkage and default visibility. tfplug's macros do, such as "
@@ -164,7 +164,7 @@ _ALL = (
           "Install one of them, or let both leave TensorFlow's rewriters alone.",
           ("load",)),
     Check("tensorflow", "The TensorFlow of this environment loads it and trains with it.",
-          "See tfplug doctor.", ("file",)),
+          "tfplug doctor tries all plug-ins of this environment.", ("file",)),
     Check("op-sweep", "Kernels compute what TensorFlow's kernels for the CPU do.",
           "Run the command that is named, and see the page \"Judge the kernels of a device\" "
           "of tfplug's documentation.",

@@ -10,9 +10,9 @@ import re
 import subprocess
 
 try:
-    from tfplug.doctor_causes import ENTRY_POINTS
+    from tfplug.doctor_causes import ENTRY_POINTS, file_problem
 except ImportError:  # Run from the source tree.
-    from doctor_causes import ENTRY_POINTS
+    from doctor_causes import ENTRY_POINTS, file_problem
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _HISTORY = next(path for path in (_HERE / "abi_history.json",
@@ -246,8 +246,11 @@ def check_file(library):
                             "apt-get install llvm")
         else:
             yield "skipped", "is a library for macOS: only its symbols are checked"
-    elif not library.header:
-        yield "error", "is not an ELF file: tfplug check needs a Linux plug-in"
+        return
+    problem, _ = file_problem(library.path)
+    # Of a library for another processor, the symbols are checked.
+    if problem and "this machine" not in problem:
+        yield "error", problem
     elif not library.is_shared_object:
         yield "error", "is an ELF file, but not a shared object"
 

@@ -115,14 +115,16 @@ def file_problem(path):
 
 def logged(log, *places):
     """Returns what a plug-in that is made with tfplug wrote itself, of these C functions
-    or of all: (level, text, remedy) triples. A failure in an entry point is an error."""
+    or of all: (level, text, remedy) triples. A failure in an entry point is an error, unless
+    it is of TensorFlow, which lacks something (UNIMPLEMENTED)."""
     found = []
     for place, code, text in dict.fromkeys(_LOGGED.findall(log)):
         if places and place not in places:
             continue
         # The last clause of tfplug's messages says what to do.
         fact, _, advice = text.rpartition("; ")
-        found.append(("error" if code and place in ENTRY_POINTS else "warning",
+        is_error = code not in ("", "UNIMPLEMENTED") and place in ENTRY_POINTS
+        found.append(("error" if is_error else "warning",
                       f"{place}: {fact or text}", remedy_for(text) or (
                           f"{advice[:1].upper()}{advice[1:].rstrip('.')}." if fact else
                           'See the page "Error messages" of tfplug\'s documentation.')))
