@@ -2,7 +2,7 @@
 #include <tfplug/passes/fuse_activations.h>
 #include <tfplug/passes/fuse_attention.h>
 #include <tfplug/passes/fuse_layer_norm.h>
-#include <tfplug/passes/fused_ops.h>
+#include <tfplug/passes/transformer_ops.h>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #include <tfplug/kernel/register_op.h>
 #include <tfplug/op_kernels/elementwise.h>
 #include <tfplug/op_kernels/register.h>
-#include <tfplug/passes/fused_ops.h>
+#include <tfplug/passes/transformer_ops.h>
 
 #include "backend/backend.h"
 

@@ -4,7 +4,7 @@
 #include <tfplug/kernel/register_op.h>
 #include <tfplug/op_kernels/elementwise.h>
 #include <tfplug/op_kernels/op_run.h>
-#include <tfplug/passes/fused_ops.h>
+#include <tfplug/passes/transformer_ops.h>
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 #include <tfplug/passes/fuse_activations.h>
 #include <tfplug/passes/fuse_attention.h>
 #include <tfplug/passes/fuse_layer_norm.h>
-#include <tfplug/passes/fusion.h>
+#include <tfplug/passes/fusion_rules.h>
 #include <tfplug/patterns/rules.h>
 
 #include <cstdlib>

@@ -2,7 +2,7 @@
 #ifndef TFPLUG_OP_KERNELS_FUSED_MAP_H_
 #define TFPLUG_OP_KERNELS_FUSED_MAP_H_
 
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/kernel/register_op.h"
 #include "tfplug/op_kernels/fused_map_kernel.h"
 #include "tfplug/op_kernels/fused_matmul.h"

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tfplug/ir/compose.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/internal/fused_attrs.h"
 #include "tfplug/op_kernels/internal/fused_shapes.h"

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/ir/compose.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/op_kernels/fused_map_kernel.h"
 #include "tfplug/op_kernels/internal/fused_attrs.h"
 #include "tfplug/op_kernels/internal/fused_shapes.h"

@@ -13,7 +13,8 @@
 namespace tfplug {
 
 // Fuses activation functions that TensorFlow and Keras compute with several
-// ops, if the plug-in has a kernel for the fused op (see fused_ops.h) and type:
+// ops, if the plug-in has a kernel for the fused op (passes/transformer_ops.h)
+// and type:
 //
 //   GELU, exact:       TfplugGelu
 //   GELU with a tanh:  TfplugGeluTanh

@@ -24,7 +24,8 @@ namespace tfplug {
 //
 //   softmax(scale q k^T, masked or with a bias) v
 //
-// into a TfplugAttention (see fused_ops.h), if the plug-in has a kernel for it.
+// into a TfplugAttention (passes/transformer_ops.h), if the plug-in has a kernel
+// for it.
 // Covers the layers MultiHeadAttention of Keras 2 and 3 and code with Einsum or
 // BatchMatMul, also in training without dropout: the fused op then provides the
 // probabilities that the gradient uses. If the gradient or another node uses

@@ -16,7 +16,7 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/passes/internal/clusters.h"
 #include "tfplug/passes/internal/disjoint_sets.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
@@ -44,7 +44,7 @@ namespace tfplug {
 // A matrix product (MatMul, BatchMatMulV2 of real numbers) that only the ops of
 // one cluster, or a single op, use becomes a part of them: the backend computes
 // both in one MatMulMap. Rules of the author's passes, such as FusionRules
-// (fusion.h), run before and win.
+// (passes/fusion_rules.h), run before and win.
 //
 // Two ops that are connected join a cluster if they are on the same device and
 // run in the same branches and loops, and if nothing is known about their

@@ -19,8 +19,8 @@
 
 namespace tfplug {
 
-// Fuses layer normalization over the last dimension into a TfplugLayerNorm (see
-// fused_ops.h), if the plug-in has a kernel for it. Covers
+// Fuses layer normalization over the last dimension into a TfplugLayerNorm
+// (passes/transformer_ops.h), if the plug-in has a kernel for it. Covers
 // keras.layers.LayerNormalization of Keras 3, also in training: the fused op
 // provides the mean and the reciprocal standard deviation that the gradient
 // uses, and the nodes between that and the output are kept if the gradient

@@ -7,7 +7,7 @@
 
 #include "small_device.h"
 #include "tfplug/base/status_macros.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/kernel/register_op.h"
 #include "tfplug/ops/math.h"
 #include "tfplug/ops/nn.h"

@@ -8,7 +8,7 @@
 #include "tfplug/op_kernels/conv.h"
 #include "tfplug/op_kernels/crop.h"
 #include "tfplug/op_kernels/ctc.h"
-#include "tfplug/op_kernels/fused.h"
+#include "tfplug/op_kernels/fused_products.h"
 #include "tfplug/op_kernels/patches.h"
 #include "tfplug/op_kernels/pool.h"
 #include "tfplug/op_kernels/quantize.h"

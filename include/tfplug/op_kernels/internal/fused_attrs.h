@@ -12,7 +12,7 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/ir/compose.h"
 #include "tfplug/ir/serialize.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/kernel/kernel_construction.h"
 #include "tfplug/op_kernels/internal/fused_shapes.h"
 

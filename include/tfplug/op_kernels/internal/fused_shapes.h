@@ -16,7 +16,7 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/ir/compose.h"
 #include "tfplug/ir/view.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/op_kernels/elementwise.h"
 
 #pragma GCC visibility push(hidden)

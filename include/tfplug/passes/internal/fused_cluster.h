@@ -21,7 +21,7 @@
 #include "tfplug/ir/compose.h"
 #include "tfplug/ir/elementwise.h"
 #include "tfplug/ir/serialize.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 
 #pragma GCC visibility push(hidden)

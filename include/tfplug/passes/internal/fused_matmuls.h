@@ -14,7 +14,7 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_users.h"

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-// The products that passes/fusion.h fuses. Each has a condition on the
+// The products that passes/fusion_rules.h fuses. Each has a condition on the
 // product's node, and a list of the attributes that the fused op copies from
 // it.
 namespace tfplug::passes_internal {

@@ -20,7 +20,7 @@
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/ir/serialize.h"
 #include "tfplug/ir/value.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"

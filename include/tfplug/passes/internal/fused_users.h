@@ -14,7 +14,7 @@
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/ir/compose.h"
 #include "tfplug/ir/serialize.h"
-#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
 #include "tfplug/passes/internal/regions.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_KERNEL_FUSED_MAP_H_
-#define TFPLUG_KERNEL_FUSED_MAP_H_
+#ifndef TFPLUG_KERNEL_FUSED_MAP_OPS_H_
+#define TFPLUG_KERNEL_FUSED_MAP_OPS_H_
 
 #include <cstdint>
 
@@ -98,4 +98,4 @@ inline OpDef FusedMatMulOp() {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_KERNEL_FUSED_MAP_H_
+#endif  // TFPLUG_KERNEL_FUSED_MAP_OPS_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/passes/fusion.h>
+#include <tfplug/passes/fusion_rules.h>
 
 #include <string>
 #include <vector>
 
 #include "passes/passes_fixture.h"
 
-namespace tfplug::fusion_test {
+namespace tfplug::fusion_rules_test {
 namespace {
 
 using Fixture = PassesFixture;
@@ -165,4 +165,4 @@ TEST_CASE_FIXTURE(Fixture, "a batch normalization is fused for inference") {
 }
 
 }  // namespace
-}  // namespace tfplug::fusion_test
+}  // namespace tfplug::fusion_rules_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_OP_KERNELS_FUSED_H_
-#define TFPLUG_OP_KERNELS_FUSED_H_
+#ifndef TFPLUG_OP_KERNELS_FUSED_PRODUCTS_H_
+#define TFPLUG_OP_KERNELS_FUSED_PRODUCTS_H_
 
 #include <array>
 #include <string>
@@ -17,7 +17,7 @@
 #pragma GCC visibility push(hidden)
 
 // _FusedConv2D, _FusedDepthwiseConv2dNative and _FusedMatMul, which only graph
-// passes create (passes/fusion.h).
+// passes create (passes/fusion_rules.h).
 namespace tfplug {
 namespace op_kernels_internal {
 
@@ -207,4 +207,4 @@ inline void FusedOps(const Registrar& registrar) {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_OP_KERNELS_FUSED_H_
+#endif  // TFPLUG_OP_KERNELS_FUSED_PRODUCTS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_PASSES_FUSION_H_
-#define TFPLUG_PASSES_FUSION_H_
+#ifndef TFPLUG_PASSES_FUSION_RULES_H_
+#define TFPLUG_PASSES_FUSION_RULES_H_
 
 #include <algorithm>
 #include <string>
@@ -218,4 +218,4 @@ inline std::vector<patterns::Rule> FusionRules(
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_PASSES_FUSION_H_
+#endif  // TFPLUG_PASSES_FUSION_RULES_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_PASSES_FUSED_OPS_H_
-#define TFPLUG_PASSES_FUSED_OPS_H_
+#ifndef TFPLUG_PASSES_TRANSFORMER_OPS_H_
+#define TFPLUG_PASSES_TRANSFORMER_OPS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -177,4 +177,4 @@ inline OpDef AttentionOp() {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_PASSES_FUSED_OPS_H_
+#endif  // TFPLUG_PASSES_TRANSFORMER_OPS_H_
