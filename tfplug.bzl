@@ -103,3 +103,22 @@ def tfplug_library(
         linkstatic = True,
         **kwargs
     )
+
+def tfplug_test(name, srcs, deps = [], copts = [], **kwargs):
+    """Builds a unit test of a plug-in, in which tfplug/testing.h replaces TensorFlow.
+
+    Args:
+      name: its name.
+      srcs: its sources, and those of the plug-in with its TFPLUG_REGISTER_DEVICE.
+      deps: the plug-in's libraries, and a library for tests, such as GoogleTest.
+      copts: further options of the compiler.
+      **kwargs: passed on to cc_test.
+    """
+    native.cc_test(
+        name = name,
+        srcs = srcs,
+        copts = _COPTS + copts,
+        deps = deps + [Label("//:tfplug")],
+        linkstatic = True,
+        **kwargs
+    )

@@ -259,7 +259,8 @@ def check_bazel(tfplug, work):
     """Builds the project that docs/guide/building.md has for Bazel, from the Python package
     and the prebuilt Abseil, without a network."""
     project, rules = work / "with_bazel", work / "bazel_rules"
-    for directory in (project, rules):
+    coverage = work / "bazel_coverage"
+    for directory in (project, rules, coverage):
         shutil.rmtree(directory, ignore_errors=True)
     page = (ROOT / "docs/guide/building.md").read_text(encoding="utf-8")
     build = re.findall(r"^```starlark\n(load.*?)^```", page, re.MULTILINE | re.DOTALL)
@@ -270,20 +271,47 @@ def check_bazel(tfplug, work):
     for name, text in zip(("device.cc", "kernels.cc"), re.findall(
             r"^```cpp\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)):
         (project / name).write_text(text)
+    test = (ROOT / "packaging/template/common/README.md").read_text()
+    (project / "relu_test.cc").write_text(
+        re.findall(r"^```cpp\n(.*?)^```", test, re.M | re.S)[1])
     # Debian's rules of C++ are for a newer Bazel than Debian's.
     shutil.copytree("/usr/share/bazel/rules", rules)
     for rule in (rules / "cc/cc/private/rules_impl").glob("*.bzl"):
         rule.write_text(rule.read_text().replace(', "use_cpp_toolchain"', "").replace(
             "use_cpp_toolchain()", '["@bazel_tools//tools/cpp:toolchain_type"]'))
+    # Bazel downloads these tools before it builds any test.
+    coverage.mkdir()
+    (coverage / "WORKSPACE").write_text("")
+    (coverage / "BUILD").write_text("".join(
+        f'filegroup(name = "{name}", visibility = ["//visibility:public"])\n'
+        for name in ("coverage_report_generator", "lcov_merger")))
     command = options[0].replace("$(tfplug --bazeldir)", tfplug("--bazeldir")).replace(
         "$(tfplug abseil)", abseil())
     run("env", "-C", project, "bazel", "--batch", f"--output_user_root={work}/bazel",
-        *command.split(), "--spawn_strategy=local",
+        *command.split(), "//:relu_test", "--spawn_strategy=local",
         "--override_repository=platforms=/usr/share/bazel/platforms",
+        f"--override_repository=remote_coverage_tools={coverage}",
         *(f"--override_repository=rules_{each.name}={each}" for each in rules.iterdir()))
     plugin = project / "bazel-bin/libmy_device.so"
     run(sys.executable, ROOT / "tests/symbols_test.py", plugin, "--expect", "SE_InitPlugin",
         "--expect", "TF_InitKernel")  # fmt: skip
+    run(project / "bazel-bin/relu_test")
+
+
+def check_renamed(tfplug, work):
+    """The command in docs/guide/first_device.md makes the project of another name."""
+    page = (ROOT / "docs/guide/first_device.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    (grep -rl.*)$", page, re.MULTILINE)
+    texts = []
+    for name in ("my_device", "my_chip"):
+        project = work / f"renamed_{name}"
+        shutil.rmtree(project, ignore_errors=True)
+        tfplug("new", name, "--directory", project)
+        if name == "my_device":
+            run("env", "-C", project, "bash", "-c", command)
+        texts.append({path.relative_to(project): path.read_text()
+                      for path in project.rglob("*") if path.is_file()})
+    assert texts[0] == texts[1], "a renamed project differs from a new one"
 
 
 def check_copied_examples(tfplug, work):
@@ -381,6 +409,7 @@ class ConsumerTest(unittest.TestCase):
         header = pathlib.Path(tfplug("--includes")[2:]) / "tfplug/plugin.h"
         self.assertTrue(header.is_file())
         check_new_projects(tfplug, site)
+        check_renamed(tfplug, site)
         check_copied_examples(tfplug, site)
         if shutil.which("bazel") and pathlib.Path("/usr/share/bazel/rules/cc").is_dir():
             check_bazel(tfplug, site)

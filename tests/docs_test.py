@@ -5,7 +5,7 @@
 A fenced block that begins with an #include is a complete file, which must compile
 without warnings, one with a line `// Below the README's device` together with that.
 Any other one must be a part of a test. Prints the file and line of each that is
-neither.
+neither. docs/guide/backend.md overrides every primitive.
 """
 
 import argparse
@@ -54,6 +54,12 @@ def main() -> int:
             if result.returncode != 0:
                 failed += 1
                 print(result.stderr, file=sys.stderr)
+    page = (args.root / "docs/guide/backend.md").read_text()
+    header = (args.root / "include/tfplug/primitives/backend.h").read_text()
+    for name in re.findall(r"virtual absl::Status (\w+)\(", header):
+        if f"absl::Status {name}(" not in page:
+            print(f"docs/guide/backend.md has no signature of {name}")
+            failed += 1
     print(f"{count - failed} examples compile, {failed} do not")
     return 1 if failed or count == 0 else 0
 

@@ -220,7 +220,8 @@ FN $T @atanh($T x) {
     {"pow", R"code(
 FN $T @pow($T x, $T y) {
   if (y == 0 || x == 1) return $T(1);
-  if (y == 1 || x != x || y != y) return y == 1 ? x : x + y;
+  if (y == 1 || x != x) return x;
+  if (y != y) return y;
   const $T a = @fabs(x), half_y = 0.5$L * y;
   const i32 is_whole = i32(@rint(y) == y);
   const i32 is_odd = i32(is_whole != 0 && @rint(half_y) != half_y);

@@ -345,11 +345,11 @@ class MatrixBandPartKernel final : public BackendKernel {
           ShapeOf(x).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    const auto from = MovableParts(x), to = MovableParts(y);
     constexpr DataType kInt64 = DataType::kInt64;
+    const DataType moved = MovableParts(y)[0].type;
     TFPLUG_ASSIGN_OR_RETURN(
         const Expression keep,
-        MakeExpression({to[0].type, kInt64, kInt64, kInt64}, {to[0].type},
+        MakeExpression({moved, kInt64, kInt64, kInt64}, {moved},
                        [](Value v, Value diagonal, Value low, Value high) {
                          const Value inside =
                              ((low < 0) | (diagonal <= low)) &
@@ -358,15 +358,13 @@ class MatrixBandPartKernel final : public BackendKernel {
                        }));
     Operand diagonal = ir::IndexOf(x, row);  // row - column
     diagonal.stride(row + 1) = -1;
-    for (size_t i = 0; i < to.size(); ++i) {
-      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+    return MoveParts(x, y, [&](const Operand& from, const Operand& to) {
+      return run.launcher().Map(
           keep,
-          {from[i], diagonal,
-           ir::ScalarOf(kInt64, static_cast<double>(lower), x),
+          {from, diagonal, ir::ScalarOf(kInt64, static_cast<double>(lower), x),
            ir::ScalarOf(kInt64, static_cast<double>(upper), x)},
-          {to[i]}));
-    }
-    return absl::OkStatus();
+          {to});
+    });
   }
 };
 

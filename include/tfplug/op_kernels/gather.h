@@ -32,14 +32,12 @@ inline absl::StatusOr<const Expression*> GatherExpression(DataType index,
 // Reads elements of the axis of `from` at indices.
 inline absl::Status GatherElements(OpRun& run, const Operand& at,
                                    const Operand& from, const Operand& to) {
-  const auto sources = MovableParts(from), results = MovableParts(to);
-  TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
-                          GatherExpression(at.type, sources[0].type));
-  for (size_t i = 0; i < sources.size(); ++i) {
-    TFPLUG_RETURN_IF_ERROR(
-        run.launcher().Map(*gather, {at, sources[i]}, {results[i]}));
-  }
-  return absl::OkStatus();
+  return MoveParts(from, to,
+                   [&](const Operand& x, const Operand& y) -> absl::Status {
+                     TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
+                                             GatherExpression(at.type, x.type));
+                     return run.launcher().Map(*gather, {at, x}, {y});
+                   });
 }
 
 class GatherKernel : public BackendKernel {

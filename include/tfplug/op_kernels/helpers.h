@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/status_macros.h"
 #include "tfplug/op_kernels/op_run.h"
 #include "tfplug/primitives/elements.h"
 
@@ -97,6 +98,17 @@ inline Operand PartOf(Operand view, int part) {
 inline absl::InlinedVector<Operand, 2> MovableParts(const Operand& view) {
   if (DataTypeSize(view.type) <= 8) return {ir::AsBits(view)};
   return {ir::AsBits(PartOf(view, 0)), ir::AsBits(PartOf(view, 1))};
+}
+
+// Calls `move` with each of the MovableParts of `from` and `to`.
+template <class Move>
+absl::Status MoveParts(const Operand& from, const Operand& to,
+                       const Move& move) {
+  const auto sources = MovableParts(from), results = MovableParts(to);
+  for (size_t i = 0; i < results.size(); ++i) {
+    TFPLUG_RETURN_IF_ERROR(move(sources[i], results[i]));
+  }
+  return absl::OkStatus();
 }
 
 // Returns a dense matrix of complex numbers as one of their parts, with twice

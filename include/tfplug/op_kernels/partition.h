@@ -274,14 +274,12 @@ class ReverseSequenceKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     Operand length = ir::WithoutDims(lengths);
     for (int d = 0; d < x.rank; ++d) length.AddDim(x.dim(d), d == batch);
-    const auto from = MovableParts(
-        ir::WithDim(ir::WithAxis(x, sequence), sequence, x.dim(sequence)));
-    const auto to = MovableParts(y);
-    for (size_t i = 0; i < to.size(); ++i) {
-      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
-          reverse_, {ir::IndexOf(y, sequence), length, from[i]}, {to[i]}));
-    }
-    return absl::OkStatus();
+    return MoveParts(
+        ir::WithDim(ir::WithAxis(x, sequence), sequence, x.dim(sequence)), y,
+        [&](const Operand& from, const Operand& to) {
+          return run.launcher().Map(
+              reverse_, {ir::IndexOf(y, sequence), length, from}, {to});
+        });
   }
 
  private:

@@ -56,14 +56,12 @@ class SparseToDenseKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand at,
         FlattenIndices(run, indices, shape, static_cast<int>(depth)));
-    const auto from = MovableParts(BroadcastTo(values, {n}));
-    const auto to =
-        MovableParts(Operand::Dense(y.data, y.type, {y.num_elements()}));
-    for (size_t i = 0; i < to.size(); ++i) {
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().Scatter(ScatterKind::kSet, at, from[i], to[i]));
-    }
-    return absl::OkStatus();
+    return MoveParts(BroadcastTo(values, {n}),
+                     Operand::Dense(y.data, y.type, {y.num_elements()}),
+                     [&](const Operand& from, const Operand& to) {
+                       return run.launcher().Scatter(ScatterKind::kSet, at,
+                                                     from, to);
+                     });
   }
 };
 

@@ -3,4 +3,4 @@
 #include "passes.h"
 
 TFPLUG_REGISTER_DEVICE(my_device::Platform);
-TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", my_device::FuseRsqrt);
+TFPLUG_REGISTER_GRAPH_PASSES(my_device::Platform::kType, my_device::FuseRsqrt);
