@@ -47,7 +47,7 @@ template <class Pattern>
 void AddGelu(const std::string& name, const std::string& op,
              const patterns::Pattern& x, const Pattern& f,
              std::vector<patterns::Rule>& rules) {
-  using namespace patterns;
+  using namespace patterns;  // NOLINT
   const auto half = MatchConst(0.5);
   const auto root =
       OneOf(Product(x, Product(f, half)), Product(Product(x, half), f),
@@ -58,7 +58,7 @@ void AddGelu(const std::string& name, const std::string& op,
 }  // namespace passes_internal
 
 inline std::vector<patterns::Rule> FuseActivationsRules() {
-  using namespace patterns;
+  using namespace patterns;  // NOLINT
   using passes_internal::Product, passes_internal::Sum;
   std::vector<Rule> rules;
   {

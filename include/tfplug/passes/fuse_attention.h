@@ -70,7 +70,7 @@ class AttentionRules {
  public:
   // q, k, v: [batch, length, heads, size].
   patterns::Rule ForEinsum() const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto q = OneOf(scaled_q_, q_);
     const auto scores =
         OneOf(MatchEinsum(q, k_, "abcd,aecd->acbe"),   // BTNH,BSNH->BNTS
@@ -83,7 +83,7 @@ class AttentionRules {
   }
   // Does the same for q, k, v: [batch, heads, length, size].
   patterns::Rule ForEinsumOfHeads() const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto q = OneOf(scaled_q_, q_);
     const auto softmax = Softmax(MatchEinsum(q, k_, "abcd,abed->abce"));
     return Make("Attention by Einsum, heads first",
@@ -91,7 +91,7 @@ class AttentionRules {
                 "BNTH");
   }
   patterns::Rule ForBatchMatMul() const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto q = OneOf(scaled_q_, q_);
     const auto softmax = Softmax(MatMul(q, k_, false, true));
     return Make("Attention by BatchMatMul", MatMul(softmax, v_, false, false),
@@ -100,7 +100,7 @@ class AttentionRules {
   // Returns the rule for the form into which Keras 3 lowers Einsum: the scores
   // are the transpose of k q^T, where q is [batch, length, heads, size].
   patterns::Rule ForTransposed() const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto q =
         Match<ops::Transpose>(OneOf(scaled_q_, q_), MatchConst({0, 2, 3, 1}));
     const auto scores = Match<ops::Transpose>(MatMul(k_, q, false, false),
@@ -135,7 +135,7 @@ class AttentionRules {
   // Matches softmax(scores), with an optional scale and a mask or bias.
   template <class Scores>
   patterns::NodePattern<ops::Softmax> Softmax(const Scores& scores) const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto scaled = OneOf(Product(scores, factor_),
                               Match<ops::RealDiv>(scores, divisor_), scores);
     return Match<ops::Softmax>(
@@ -148,7 +148,7 @@ class AttentionRules {
                       const patterns::NodePattern<ops::Softmax>& softmax,
                       const patterns::Replacement& query,
                       const std::string& layout) const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto number = [](const Matched& m, const Pattern& pattern) {
       const absl::StatusOr<Constant> value =
           m.context().ReadConstant(m.node(pattern));

@@ -38,7 +38,7 @@ class LayerNormRules {
  public:
   // x s - mean s + beta, where s = rstd gamma.
   patterns::Rule ForMoments() const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto negative = Match<ops::Neg>(mean_).MayHaveOtherUses();
     const auto scale = Product(rstd_, row_gamma_).MayHaveOtherUses();
     const auto scaled = Product(x_, scale), offset = Product(negative, scale);
@@ -67,7 +67,7 @@ class LayerNormRules {
   // A training batch normalization, without scale and offset, of x as [1, rows,
   // depth, 1], whose channels are the rows.
   patterns::Rule ForBatchNorm() const {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     using Norm = ops::FusedBatchNormV3;
     const auto flat = Match<ops::Reshape>(x_, MatchConst());
     const auto norm = Match<Norm>(flat, MatchConst(1), MatchConst(0),
@@ -101,7 +101,7 @@ class LayerNormRules {
 
   // Matches `vector`, or its Reshape.
   static Row RowOf(const Pattern& vector) {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     return OneOf(Match<ops::Reshape>(vector, Any()).MayHaveOtherUses(), vector);
   }
   patterns::NewNode<> Fused() const {

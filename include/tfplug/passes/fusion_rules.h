@@ -33,7 +33,7 @@ namespace tfplug {
 // The kernels must implement all combinations above, as given by the attribute
 // fused_ops. If they lack some activations, pass only the implemented ones.
 inline std::vector<patterns::Rule> FusionRules(
-    std::vector<std::string> activations);
+    const std::vector<std::string>& activations);
 inline std::vector<patterns::Rule> FusionRules() {
   return FusionRules({"Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"});
 }
@@ -57,7 +57,7 @@ class FusionRuleBuilder {
 
   // Adds a rule for product + BiasAdd.
   void AddBias() {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto biased = Match<ops::BiasAdd>(product_, b_)
                             .Where(ops::BiasAdd::data_format, "NHWC");
     const Pattern root = Activated(biased);
@@ -67,7 +67,7 @@ class FusionRuleBuilder {
   // Adds a rule for product + AddV2 with a bias vector, or with one reshaped to
   // a row, as in Keras' layers.
   void AddSum() {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto reshaped = Match<ops::Reshape>(b_, Any()).MayHaveOtherUses();
     const auto addend = OneOf(reshaped, b_);
     const auto sum =
@@ -88,7 +88,7 @@ class FusionRuleBuilder {
   // Adds a rule for product + AddV2 with a constant row, which is a reshaped
   // bias that TensorFlow has folded.
   void AddConstant() {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const auto row = Match<ops::Const>().MayHaveOtherUses();
     const auto sum = Match<ops::AddV2, ops::Add>(product_, row).Commutative();
     const auto is_row = [product = product_, row](const Matched& m) {
@@ -110,7 +110,7 @@ class FusionRuleBuilder {
 
   // Adds a rule for product + FusedBatchNormV3.
   void AddNorm() {
-    using namespace patterns;
+    using namespace patterns;  // NOLINT
     const Pattern scale = Any(), offset = Any(), mean = Any(), variance = Any();
     using Norm = ops::FusedBatchNormV3;
     const auto norm = Match<Norm>(product_, scale, offset, mean, variance)
@@ -137,7 +137,7 @@ class FusionRuleBuilder {
   }
 
   patterns::NewNode<Fused> Finish(const patterns::NewNode<Fused>& node,
-                                  std::vector<std::string> fused_ops,
+                                  const std::vector<std::string>& fused_ops,
                                   int num_args) {
     const auto activation = activation_;
     return Kind::CopyAttrs(product_, num_args, node)
@@ -192,7 +192,7 @@ class FusionRuleBuilder {
 }  // namespace passes_internal
 
 inline std::vector<patterns::Rule> FusionRules(
-    std::vector<std::string> activations) {
+    const std::vector<std::string>& activations) {
   std::vector<patterns::Rule> rules;
   passes_internal::FusionRuleBuilder<passes_internal::MatMulFusion> matmul(
       activations, rules);
