@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plain_c.h"
-
+// A device whose processor has 32 bits and a C compiler, but no library: `cc
+// -m32` compiles each kernel, PlainC(), to a program, and each launch runs it.
+// Device memory is shared with these processes, at the same addresses. If
+// TFPLUG_LANGUAGE_SOURCES names a folder, the source of each kernel is stored
+// there in all languages.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -20,11 +23,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "compiled/language_sources.h"
+#include "reference_device.h"
 #include "tfplug/graph_pass.h"
+#include "tfplug/op_kernels/all.h"
+#include "tfplug/op_kernels/array.h"
+#include "tfplug/op_kernels/reduction.h"
+#include "tfplug/op_kernels/register.h"
 #include "tfplug/primitives/reference_backend.h"
 
 namespace plain_c {
 namespace {
+
+using reference::Stream;
+using tfplug::Expression, tfplug::Launcher, tfplug::Operand, tfplug::Operands;
 
 // Addresses below 4 GiB that neither kind of process uses for anything else.
 constexpr uint64_t kBase = 0x80000000, kSize = 0x60000000;
@@ -145,7 +156,7 @@ struct Store {
 };
 using Recorder = language_sources::SourceBackend<Stream, Store>;
 
-// Runs a primitive of all recorders, with copies of the operands.
+// Runs a primitive of all recorders.
 template <class Run>
 void Record(Stream& stream, Run run) {
   static const auto* const recorders = [] {
@@ -161,186 +172,184 @@ void Record(Stream& stream, Run run) {
   }();
   for (const auto& recorder : *recorders) {
     tfplug::HostScratch scratch;
-    tfplug::Launcher launcher =
-        tfplug::MakeLauncher(*recorder, stream, scratch);
+    Launcher launcher = tfplug::MakeLauncher(*recorder, stream, scratch);
     run(launcher).IgnoreError();  // as the device itself reports it
   }
 }
-void RecordMap(Stream& stream, const tfplug::Expression& expression,
-               tfplug::Operands inputs, tfplug::Operands outputs) {
-  Record(stream, [&](tfplug::Launcher& launcher) {
-    std::vector<tfplug::Operand> in(inputs.begin(), inputs.end()),
+// Does so with copies of the operands, which a primitive may change.
+template <class Run>
+void RecordLoops(Stream& stream, Operands inputs, Operands outputs, Run run) {
+  Record(stream, [&](Launcher& launcher) {
+    std::vector<Operand> in(inputs.begin(), inputs.end()),
         out(outputs.begin(), outputs.end());
-    return launcher.Map(expression, absl::MakeSpan(in), absl::MakeSpan(out));
+    return run(launcher, absl::MakeSpan(in), absl::MakeSpan(out));
   });
 }
-void RecordReduce(Stream& stream, const tfplug::Reduction& reduction,
-                  tfplug::Operands inputs, tfplug::Operands outputs) {
-  Record(stream, [&](tfplug::Launcher& launcher) {
-    std::vector<tfplug::Operand> in(inputs.begin(), inputs.end()),
-        out(outputs.begin(), outputs.end());
-    return launcher.Reduce(reduction, absl::MakeSpan(in), absl::MakeSpan(out));
-  });
-}
-
-}  // namespace
 
 // ---- Programs ----------------------------------------------------------------
 
-Program::~Program() {
-  if (file >= 0) close(file);
-}
+// The file of a program that runs all groups of a launch.
+struct Program : tfplug::Program {
+  explicit Program(int file) : file(file) {}
+  ~Program() override { close(file); }
 
-tfplug::ProgramCache& Backend::Programs(Stream&) {
-  static auto* const programs = [] {
-    tfplug::Target target;
-    target.language = &tfplug::PlainC();
-    target.is_cpu = true;
-    return new tfplug::ProgramCache(target);
-  }();
-  return *programs;
-}
+  const int file;
+};
 
-absl::StatusOr<std::string> Backend::Compile(Stream&,
-                                             const std::string& source) {
-  std::string folder =
-      std::filesystem::temp_directory_path() / "plain_c_XXXXXX";
-  if (mkdtemp(&folder[0]) == nullptr) {
-    return absl::InternalError("no temporary folder can be created");
+class Backend final : public tfplug::CompiledBackend<Stream, Program> {
+ public:
+  using Base = tfplug::CompiledBackend<Stream, Program>;
+
+  tfplug::ProgramCache& Programs(Stream&) override {
+    static auto* const programs = [] {
+      tfplug::Target target;
+      target.language = &tfplug::PlainC();
+      target.is_cpu = true;
+      return new tfplug::ProgramCache(target);
+    }();
+    return *programs;
   }
-  constexpr char kSignature[] = "(const unsigned* group_index";
-  const size_t end = source.find(kSignature);
-  const size_t begin = source.rfind(' ', end) + 1;
-  const std::string base = absl::StrCat(folder, "/kernel");
-  std::ofstream(base + ".c")
-      << source
-      << absl::StrReplaceAll(kMain,
-                             {{"$BASE", absl::StrCat(kBase, "u")},
-                              {"$SIZE", absl::StrCat(kSize, "u")},
-                              {"$ENTRY", source.substr(begin, end - begin)}});
-  const std::string command = absl::StrCat(
-      "cc -m32 -std=c99 -O1 -msse2 -mfpmath=sse -ffp-contract=off "
-      "-ffreestanding -fno-tree-loop-distribute-patterns -fno-pie -static "
-      "-nostdlib -w -o ",
-      base, " ", base, ".c -lgcc > ", base, ".log 2>&1");
-  const int code = std::system(command.c_str());
-  const std::string binary = ReadFile(base), log = ReadFile(base + ".log");
-  std::filesystem::remove_all(folder);
-  if (code != 0) return absl::InternalError(log);
-  return binary;
-}
 
-absl::StatusOr<std::unique_ptr<Program>> Backend::Load(
-    Stream&, const std::string& binary, const char*) {
-  const std::lock_guard<std::mutex> lock(Memory::Get()->mutex);
-  auto program = std::make_unique<Program>();
-  const int file = memfd_create("kernel", MFD_CLOEXEC);
-  const bool is_written = write(file, binary.data(), binary.size()) ==
-                          static_cast<ssize_t>(binary.size());
-  // A file that is open for writing cannot run.
-  program->file =
-      open(absl::StrCat("/proc/self/fd/", file).c_str(), O_RDONLY | O_CLOEXEC);
-  close(file);
-  if (is_written && program->file >= 0) return program;
-  return absl::InternalError("a program could not be stored");
-}
-
-absl::Status Backend::Launch(Stream&, Program& program,
-                             const tfplug::Grid& grid,
-                             const tfplug::KernelArguments& arguments) {
-  Memory& memory = *Memory::Get();
-  const std::lock_guard<std::mutex> lock(memory.mutex);
-  auto* const words = reinterpret_cast<uint32_t*>(kBase);
-  const auto address = [](const void* to) {
-    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to));
-  };
-  const size_t count = arguments.pointers.size();
-  uint32_t* const list = words + 1;
-  uint32_t* const pointers = list + count + 1;
-  uint32_t* const parameters = pointers + (count + count % 2);
-  words[0] = grid.groups * grid.rows;
-  for (size_t i = 0; i < count; ++i) {
-    list[i] = address(pointers + i);
-    pointers[i] = address(arguments.pointers[i]);
+  absl::StatusOr<std::string> Compile(Stream&,
+                                      const std::string& source) override {
+    std::string folder =
+        std::filesystem::temp_directory_path() / "plain_c_XXXXXX";
+    if (mkdtemp(&folder[0]) == nullptr) {
+      return absl::InternalError("no temporary folder can be created");
+    }
+    constexpr char kSignature[] = "(const unsigned* group_index";
+    const size_t end = source.find(kSignature);
+    const size_t begin = source.rfind(' ', end) + 1;
+    const std::string base = absl::StrCat(folder, "/kernel");
+    std::ofstream(base + ".c")
+        << source
+        << absl::StrReplaceAll(kMain,
+                               {{"$BASE", absl::StrCat(kBase, "u")},
+                                {"$SIZE", absl::StrCat(kSize, "u")},
+                                {"$ENTRY", source.substr(begin, end - begin)}});
+    const std::string command = absl::StrCat(
+        "cc -m32 -std=c99 -O1 -msse2 -mfpmath=sse -ffp-contract=off "
+        "-ffreestanding -fno-tree-loop-distribute-patterns -fno-pie -static "
+        "-nostdlib -w -o ",
+        base, " ", base, ".c -lgcc > ", base, ".log 2>&1");
+    const int code = std::system(command.c_str());
+    const std::string binary = ReadFile(base), log = ReadFile(base + ".log");
+    std::filesystem::remove_all(folder);
+    if (code != 0) return absl::InternalError(log);
+    return binary;
   }
-  list[count] = address(parameters);
-  std::memcpy(parameters, arguments.parameters, arguments.parameters_size);
 
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, memory.file, 3);
-  const std::string path = absl::StrCat("/proc/self/fd/", program.file);
-  char name[] = "kernel";
-  char *const words_of_command[] = {name, nullptr}, *const none[] = {nullptr};
-  pid_t process;
-  int status = posix_spawn(&process, path.c_str(), &files, nullptr,
-                           words_of_command, none);
-  posix_spawn_file_actions_destroy(&files);
-  if (status != 0) {
+  absl::StatusOr<std::unique_ptr<Program>> Load(Stream&,
+                                                const std::string& binary,
+                                                const char*) override {
+    const std::lock_guard<std::mutex> lock(Memory::Get()->mutex);
+    const int file = memfd_create("kernel", MFD_CLOEXEC);
+    const bool is_written = write(file, binary.data(), binary.size()) ==
+                            static_cast<ssize_t>(binary.size());
+    // A file that is open for writing cannot run.
+    const int readable = open(absl::StrCat("/proc/self/fd/", file).c_str(),
+                              O_RDONLY | O_CLOEXEC);
+    close(file);
+    if (is_written && readable >= 0) return std::make_unique<Program>(readable);
+    return absl::InternalError("a program could not be stored");
+  }
+
+  absl::Status Launch(Stream&, Program& program, const tfplug::Grid& grid,
+                      const tfplug::KernelArguments& arguments) override {
+    Memory& memory = *Memory::Get();
+    const std::lock_guard<std::mutex> lock(memory.mutex);
+    auto* const words = reinterpret_cast<uint32_t*>(kBase);
+    const auto address = [](const void* to) {
+      return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to));
+    };
+    const size_t count = arguments.pointers.size();
+    uint32_t* const list = words + 1;
+    uint32_t* const pointers = list + count + 1;
+    uint32_t* const parameters = pointers + count;  // a multiple of 8 bytes
+    words[0] = grid.groups * grid.rows;
+    for (size_t i = 0; i < count; ++i) {
+      list[i] = address(pointers + i);
+      pointers[i] = address(arguments.pointers[i]);
+    }
+    list[count] = address(parameters);
+    std::memcpy(parameters, arguments.parameters, arguments.parameters_size);
+
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, memory.file, 3);
+    const std::string path = absl::StrCat("/proc/self/fd/", program.file);
+    char name[] = "kernel";
+    char *const words_of_command[] = {name, nullptr}, *const none[] = {nullptr};
+    pid_t process;
+    int status = posix_spawn(&process, path.c_str(), &files, nullptr,
+                             words_of_command, none);
+    posix_spawn_file_actions_destroy(&files);
+    if (status != 0) {
+      return absl::InternalError(
+          absl::StrCat("a kernel cannot be started: ", std::strerror(status)));
+    }
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status == 0) return absl::OkStatus();
     return absl::InternalError(
-        absl::StrCat("a kernel cannot be started: ", std::strerror(status)));
+        absl::StrCat("a kernel's process ended with status ", status));
   }
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+
+  // Record the sources, and call the base's.
+  absl::Status MapLoops(Stream& stream, const Expression& expression,
+                        absl::Span<Operand> inputs,
+                        absl::Span<Operand> outputs) {
+    RecordLoops(stream, inputs, outputs,
+                [&](Launcher& other, auto in, auto out) {
+                  return other.Map(expression, in, out);
+                });
+    return Base::MapLoops(stream, expression, inputs, outputs);
   }
-  if (status == 0) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("a kernel's process ended with status ", status));
-}
-
-// ---- Primitives --------------------------------------------------------------
-
-absl::Status Backend::Map(Stream& stream, const tfplug::Expression& expression,
-                          tfplug::Operands inputs, tfplug::Operands outputs) {
-  RecordMap(stream, expression, inputs, outputs);
-  return Base::Map(stream, expression, inputs, outputs);
-}
-absl::Status Backend::Reduce(Stream& stream, const tfplug::Reduction& reduction,
-                             tfplug::Operands inputs,
-                             tfplug::Operands outputs) {
-  RecordReduce(stream, reduction, inputs, outputs);
-  return Base::Reduce(stream, reduction, inputs, outputs);
-}
-absl::Status Backend::MapLoops(Stream& stream,
-                               const tfplug::Expression& expression,
-                               absl::Span<tfplug::Operand> inputs,
-                               absl::Span<tfplug::Operand> outputs) {
-  RecordMap(stream, expression, inputs, outputs);
-  return Base::MapLoops(stream, expression, inputs, outputs);
-}
-absl::Status Backend::ReduceLoops(Stream& stream, tfplug::Launcher& launcher,
-                                  const tfplug::Reduction& reduction,
-                                  absl::Span<tfplug::Operand> inputs,
-                                  absl::Span<tfplug::Operand> outputs) {
-  RecordReduce(stream, reduction, inputs, outputs);
-  return Base::ReduceLoops(stream, launcher, reduction, inputs, outputs);
-}
-absl::Status Backend::MapFlat(Backend& self, Stream& stream,
-                              const tfplug::Expression& expression,
+  absl::Status ReduceLoops(Stream& stream, Launcher& launcher,
+                           const tfplug::Reduction& reduction,
+                           absl::Span<Operand> inputs,
+                           absl::Span<Operand> outputs) {
+    RecordLoops(stream, inputs, outputs,
+                [&](Launcher& other, auto in, auto out) {
+                  return other.Reduce(reduction, in, out);
+                });
+    return Base::ReduceLoops(stream, launcher, reduction, inputs, outputs);
+  }
+  static absl::Status MapFlat(Backend& self, Stream& stream,
+                              const Expression& expression,
                               const tfplug::FlatOperands& operands) {
-  Record(stream, [&](tfplug::Launcher& launcher) {
-    return launcher.MapFlat(expression, operands);
-  });
-  return Base::MapFlat(self, stream, expression, operands);
-}
-absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
-                             const tfplug::Operand& a, const tfplug::Operand& b,
-                             const tfplug::Operand& c) {
-  Record(stream,
-         [&](tfplug::Launcher& other) { return other.MatMul(a, b, c); });
-  return Base::MatMul(stream, launcher, a, b, c);
-}
-absl::Status Backend::MatMulMap(Stream& stream, tfplug::Launcher& launcher,
-                                const tfplug::Operand& a,
-                                const tfplug::Operand& b,
-                                const tfplug::Expression& expression,
-                                tfplug::Operands inputs,
-                                tfplug::Operands outputs) {
-  Record(stream, [&](tfplug::Launcher& other) {
-    return other.MatMulMap(a, b, expression, inputs, outputs);
-  });
-  return Base::MatMulMap(stream, launcher, a, b, expression, inputs, outputs);
-}
+    Record(stream, [&](Launcher& other) {
+      return other.MapFlat(expression, operands);
+    });
+    return Base::MapFlat(self, stream, expression, operands);
+  }
+  absl::Status MatMul(Stream& stream, Launcher& launcher, const Operand& a,
+                      const Operand& b, const Operand& c) override {
+    Record(stream, [&](Launcher& other) { return other.MatMul(a, b, c); });
+    return Base::MatMul(stream, launcher, a, b, c);
+  }
+  absl::Status MatMulMap(Stream& stream, Launcher& launcher, const Operand& a,
+                         const Operand& b, const Expression& expression,
+                         Operands inputs, Operands outputs) override {
+    Record(stream, [&](Launcher& other) {
+      return other.MatMulMap(a, b, expression, inputs, outputs);
+    });
+    return Base::MatMulMap(stream, launcher, a, b, expression, inputs, outputs);
+  }
+  // Only a class that has these, too, has its MapLoops and ReduceLoops called.
+  absl::Status Map(Stream& stream, const Expression& expression,
+                   Operands inputs, Operands outputs) override {
+    return Base::Map(stream, expression, inputs, outputs);
+  }
+  absl::Status Reduce(Stream& stream, const tfplug::Reduction& reduction,
+                      Operands inputs, Operands outputs) override {
+    return Base::Reduce(stream, reduction, inputs, outputs);
+  }
+};
 
+}  // namespace
 }  // namespace plain_c
 
+TFPLUG_REGISTER_BACKEND(plain_c::Backend, tfplug::AllOps);
+TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps, tfplug::ReductionOps);
 TFPLUG_REGISTER_GRAPH_PASSES("PLAIN_C");
