@@ -546,6 +546,33 @@ TEST_CASE("a repeated launch has its own addresses and scalars") {
   CHECK(plans.size() == 36);
 }
 
+// i8 is a type, and no index.
+TEST_CASE("an index has the name of no type") {
+  for (const Language* const language : {&Cpp(), &PlainC()}) {
+    CppBackend backend(true, {}, "", UINT32_MAX, *language);
+    minimal::Stream stream;
+    HostScratch scratch;
+    Launcher launcher = MakeLauncher(backend, stream, scratch);
+    const auto expression = MakeExpression({DataType::kInt8}, {DataType::kInt8},
+                                           [](Value x) { return x + 1; });
+    constexpr int kRank = 10;
+    std::vector<int8_t> x(1 << kRank), y(x);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int8_t>(i % 99);
+    Operand in = Operand::Dense(x.data(), DataType::kInt8, {}),
+            out = Operand::Dense(y.data(), DataType::kInt8, {});
+    for (int d = 0; d < kRank; ++d) {  // no two of them can be merged
+      in.AddDim(2, int64_t{1} << d);
+      out.AddDim(2, int64_t{1} << (kRank - 1 - d));
+    }
+    REQUIRE(launcher.Map(*expression, {in}, {out}) == absl::OkStatus());
+    for (size_t i = 0; i < x.size(); ++i) {
+      size_t reversed = 0;
+      for (int d = 0; d < kRank; ++d) reversed |= (i >> d & 1) << (9 - d);
+      CHECK(y[reversed] == x[i] + 1);
+    }
+  }
+}
+
 // Calls MapFlat with several sizes, expressions and repeated operands, each
 // with two kinds of numbers.
 template <class B>

@@ -42,14 +42,14 @@ class KernelSource {
     return name;
   }
 
-  // Returns the offset in operand `k` for the indices i<begin>, ..., with
-  // other names for the innermost ones: "i0 * s2_0 + j".
+  // Returns the offset in operand `k` for the indices d<begin>, ..., with
+  // other names for the innermost ones: "d0 * s2_0 + j".
   std::string Offset(size_t k, int begin, int end,
                      const std::string& inner = "") const {
     std::string text;
     for (int d = begin; d < end; ++d) {
       const std::string index =
-          d == end - 1 && !inner.empty() ? inner : absl::StrCat("i", d);
+          d == end - 1 && !inner.empty() ? inner : absl::StrCat("d", d);
       const StrideClass known = ClassOf(k, d);
       if (known == StrideClass::kZero) continue;
       absl::StrAppend(&text, text.empty() ? "" : " + ", index);
@@ -110,18 +110,18 @@ class KernelSource {
     return "";
   }
 
-  // Returns statements that compute i<begin>, ..., i<end - 1> from `flat`.
+  // Returns statements that compute d<begin>, ..., d<end - 1> from `flat`.
   std::string Unflatten(const std::string& flat, int begin, int end) const {
     if (end <= begin) return "";
     if (end == begin + 1) {
-      return absl::StrCat("const idx i", begin, " = ", flat, ";\n");
+      return absl::StrCat("const idx d", begin, " = ", flat, ";\n");
     }
     std::string text = absl::StrCat("idx rest", begin, " = ", flat, ";\n");
     for (int d = end - 1; d > begin; --d) {
-      absl::StrAppend(&text, "const idx i", d, " = rest", begin, " % ", Size(d),
+      absl::StrAppend(&text, "const idx d", d, " = rest", begin, " % ", Size(d),
                       "; rest", begin, " /= ", Size(d), ";\n");
     }
-    return absl::StrCat(text, "const idx i", begin, " = rest", begin, ";\n");
+    return absl::StrCat(text, "const idx d", begin, " = rest", begin, ";\n");
   }
 
   // ---- The whole -----------------------------------------------------------

@@ -60,7 +60,7 @@ inline absl::Status PlanMap(const Target& target, uint64_t code,
   return plan.SetGroups(blocks * row_groups);
 }
 
-// Returns the statements of one element: indices i0, ... are known, and `inner`
+// Returns the statements of one element: indices d0, ... are known, and `inner`
 // replaces the innermost one.
 inline std::string MapElement(KernelSource& kernel,
                               const Expression& expression, int rank,

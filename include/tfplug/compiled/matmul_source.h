@@ -111,11 +111,11 @@ for (int i = 0; i < 32 * 64; ++i) as[i] = bs[i] = 0;
 for (idx k0 = 0; k0 < n$k; k0 += 32) {
   const int steps = n$k - k0 < 32 ? i32(n$k - k0) : 32;
   $ALOOPS {
-    const idx i$m = row0 + row, i$k = k0 + k;
+    const idx d$m = row0 + row, d$k = k0 + k;
     as[k * 64 + row] = $A;
   }
   $BLOOPS {
-    const idx i$m = 0, i$n = column0 + column, i$k = k0 + k;
+    const idx d$m = 0, d$n = column0 + column, d$k = k0 + k;
     bs[k * 64 + column] = $B;
   }
   for (int row = 0; row < rows; row += 8) {
@@ -142,7 +142,7 @@ for (idx k0 = 0; k0 < n$k; k0 += 32) {
 }
 for (int row = 0; row < rows; ++row) {
   for (int column = 0; column < columns; ++column) {
-    const idx i$m = row0 + row, i$n = column0 + column;
+    const idx d$m = row0 + row, d$n = column0 + column;
     const $T value = cs[row * 64 + column];
     $C
   }
@@ -163,12 +163,12 @@ $SHAREDfor (idx k0 = 0; k0 < n$k; k0 += 16) {
   FOR_ITEMS(GROUP)
     for (int e = item; e < 16 * 64; e += GROUP) {
       const int row = $AROW, k = $AK;
-      const idx i$m = row0 + row, i$k = k0 + k;
+      const idx d$m = row0 + row, d$k = k0 + k;
       as[k * 64 + row] = row < rows && k < steps ? $A : $T(0);
     }
     for (int e = item; e < 16 * 64; e += GROUP) {
       const int column = $BCOLUMN, k = $BK;
-      const idx i$m = 0, i$n = column0 + column, i$k = k0 + k;
+      const idx d$m = 0, d$n = column0 + column, d$k = k0 + k;
       bs[k * 64 + column] = column < columns && k < steps ? $B : $T(0);
     }
   END_ITEMS
@@ -196,7 +196,7 @@ FOR_ITEMS(SIDE * SIDE)
   for (int i = 0; i < EACH; ++i) {
     for (int j = 0; j < EACH; ++j) {
       const int row = item / SIDE + i * SIDE, column = item % SIDE + j * SIDE;
-      const idx i$m = row0 + row, i$n = column0 + column;
+      const idx d$m = row0 + row, d$n = column0 + column;
       const $T value = AT(cs)[i * EACH + j];
       if (row < rows && column < columns) { $C }
     }
@@ -215,23 +215,23 @@ FOR_ITEMS($DOWN * $ACROSS)
   const idx row_ = row0 + item / $ACROSS, column_ = column0 + item % $ACROSS;
   $T cs[$R * $C];
   EACH(i, $R * $C) cs[i] = 0;
-  for (idx i$k = 0; i$k < n$k; ++i$k) {
+  for (idx d$k = 0; d$k < n$k; ++d$k) {
     $T a[$R], b[$C];
     EACH(i, $R) {
-      const idx row = row_ + i * $DOWN, i$m = row < n$m ? row : n$m - 1;
+      const idx row = row_ + i * $DOWN, d$m = row < n$m ? row : n$m - 1;
       a[i] = $A;
     }
     EACH(j, $C) {
       const idx column = column_ + j * $ACROSS;
-      const idx i$m = 0, i$n = column < n$n ? column : n$n - 1;
+      const idx d$m = 0, d$n = column < n$n ? column : n$n - 1;
       b[j] = $B;
     }
     EACH(i, $R) EACH(j, $C) cs[i * $C + j] = $FMA(a[i], b[j], cs[i * $C + j]);
   }
   EACH(i, $R) EACH(j, $C) {
-    const idx i$m = row_ + i * $DOWN, i$n = column_ + j * $ACROSS;
+    const idx d$m = row_ + i * $DOWN, d$n = column_ + j * $ACROSS;
     const $T value = cs[i * $C + j];
-    if (i$m < n$m && i$n < n$n) { $STORE }
+    if (d$m < n$m && d$n < n$n) { $STORE }
   }
 END_ITEMS
 )code";

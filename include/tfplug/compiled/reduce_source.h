@@ -195,8 +195,8 @@ class ReduceSource {
   std::string Loops(int end, std::string* ends) {
     std::string text;
     for (int d = kept_; d < end; ++d) {
-      absl::StrAppend(&text, "for (idx i", d, " = 0; i", d, " < ",
-                      kernel_.Size(d), "; ++i", d, ") {\n");
+      absl::StrAppend(&text, "for (idx d", d, " = 0; d", d, " < ",
+                      kernel_.Size(d), "; ++d", d, ") {\n");
       *ends += "}\n";
     }
     return text;
