@@ -119,7 +119,8 @@ JUDGES = [
           "glslang-tools and spirv-tools"),
     # A comparison: Metal made of GLSL, and our Metal as C++. No compiler of Metal.
     Judge("spirv-cross", "Metal, of GLSL's SPIR-V", ".comp",
-          "command -v spirv-cross > /dev/null && dpkg-query -W spirv-cross",
+          "command -v spirv-cross > /dev/null && "
+          "dpkg-query -W -f '${Package} ${Version}' spirv-cross",
           _SPIRV + " && spirv-cross --msl --msl-version 20400 {out}", "spirv-cross",
           has_doubles=False),
     Judge("clang++", "Metal, as C++", ".metal", "clang++ --version",
