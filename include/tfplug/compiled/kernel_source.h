@@ -88,8 +88,7 @@ class KernelSource {
   std::string LoadElement(size_t k, const std::string& offset,
                           const std::string& i) {
     const Operand& operand = plan_.operand(k);
-    const std::string zero =
-        absl::StrCat(SourceType(operand.type, false), "(0)");
+    std::string zero = absl::StrCat(SourceType(operand.type, false), "(0)");
     if (!HasAxis(operand)) return zero;
     const std::string at =
         absl::StrCat(offset, " + idx(", i, ") * a", k, "_stride");

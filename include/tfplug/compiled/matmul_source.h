@@ -45,7 +45,7 @@ struct MatMulTile {
     // enough items for a vector of the processor.
     const auto fit = [](int64_t size, int least, int most) {
       int items = least;
-      while (items < most && items * 8 < size) items *= 2;
+      while (items < most && int64_t{items} * 8 < size) items *= 2;
       return items;
     };
     const auto each = [](int64_t size, int items) {
@@ -79,7 +79,7 @@ inline absl::Status PlanMatMul(const Target& target,
   const int64_t row_tiles = tiles(kept - 2, tile.rows),
                 column_tiles = tiles(kept - 1, tile.columns);
   const int64_t groups = batch * row_tiles * column_tiles;
-  const absl::Status status = plan.Fill(
+  absl::Status status = plan.Fill(
       expression != nullptr ? Primitive::kMatMulMap : Primitive::kMatMul,
       CodeOfMatMul(expression, plan.operand(0).type, plan.operand(2).type),
       tile.variant(),

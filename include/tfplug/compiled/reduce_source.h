@@ -88,9 +88,9 @@ inline absl::Status PlanReduce(const Target& target, uint64_t code,
           : launch.outputs / row_size * blocks;
   const uint32_t variant =
       8u + launch.variant + 8u * static_cast<uint32_t>(launch.columns);
-  const absl::Status status =
-      plan.Fill(Primitive::kReduce, code, variant,
-                launch.outputs + launch.reduced + 2 * target.group_size);
+  absl::Status status = plan.Fill(
+      Primitive::kReduce, code, variant,
+      launch.outputs + launch.reduced + int64_t{2} * target.group_size);
   if (!status.ok()) return status;
   plan.AddExtra(launch.outputs);
   plan.AddExtra(launch.reduced);
