@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "tfplug/op_kernels/complex_functions.h"
+#include "tfplug/op_kernels/complex_product.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -309,6 +310,8 @@ inline void ComplexOps(const Registrar& registrar) {
       }
     }
   }
+  registrar.Add<op_kernels_internal::ComplexProductKernel>(
+      KernelDef("Prod").HostMemory("reduction_indices"), "T", kComplexTypes);
 }
 
 }  // namespace tfplug

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ namespace op_kernels_internal {
 
 struct MatrixOp {
   static constexpr bool kIsSquare = true, kBroadcasts = false;
+  static constexpr bool kHasComplex = true;
 
   absl::Status Init(KernelConstruction& construction) {
     for (const auto& [attr, value] :
@@ -50,7 +52,8 @@ struct MatrixOp {
     }
     return absl::OkStatus();
   }
-  Matrix Adjoint(const Matrix& x) const {
+  template <class T>
+  MatrixOf<T> Adjoint(const MatrixOf<T>& x) const {
     if (adjoint) return x.adjoint();
     return x;
   }
@@ -58,7 +61,8 @@ struct MatrixOp {
   bool adjoint = false, lower = true, full = false, compute_vectors = true;
 };
 
-inline bool IsSingular(const Eigen::PartialPivLU<Matrix>& lu) {
+template <class T>
+bool IsSingular(const Eigen::PartialPivLU<MatrixOf<T>>& lu) {
   return !(lu.matrixLU().diagonal().cwiseAbs().minCoeff() > 0);
 }
 
@@ -67,11 +71,12 @@ struct CholeskyOp : MatrixOp {
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     return {{s.rows, s.rows}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0) return absl::OkStatus();
-    const Eigen::LLT<Matrix> llt(in[0]);
+    const Eigen::LLT<MatrixOf<T>> llt(in[0]);
     if (llt.info() != Eigen::Success) {
-      out[0].setConstant(std::numeric_limits<double>::quiet_NaN());
+      out[0].setConstant(T(std::numeric_limits<double>::quiet_NaN()));
       return absl::OkStatus();
     }
     out[0] = llt.matrixL();
@@ -83,10 +88,11 @@ struct InverseOp : MatrixOp {
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     return {{s.rows, s.rows}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0) return absl::OkStatus();
-    const Eigen::PartialPivLU<Matrix> lu(Adjoint(in[0]));
-    if (IsSingular(lu)) return NotInvertible("Input");
+    const Eigen::PartialPivLU<MatrixOf<T>> lu(Adjoint(in[0]));
+    if (IsSingular<T>(lu)) return NotInvertible("Input");
     out[0] = lu.inverse();
     return absl::OkStatus();
   }
@@ -96,10 +102,11 @@ struct SolveOp : MatrixOp {
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     return {{s.columns, s.right_columns}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0 || in[1].size() == 0) return absl::OkStatus();
-    const Eigen::PartialPivLU<Matrix> lu(Adjoint(in[0]));
-    if (IsSingular(lu)) return NotInvertible();
+    const Eigen::PartialPivLU<MatrixOf<T>> lu(Adjoint(in[0]));
+    if (IsSingular<T>(lu)) return NotInvertible();
     out[0] = lu.solve(in[1]);
     return absl::OkStatus();
   }
@@ -110,13 +117,14 @@ struct TriangularSolveOp : MatrixOp {
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     return {{s.columns, s.right_columns}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0 || in[1].size() == 0) return absl::OkStatus();
-    const Matrix a = Adjoint(in[0]);
+    const MatrixOf<T> a = Adjoint(in[0]);
     if (lower != adjoint) {
-      out[0] = a.triangularView<Eigen::Lower>().solve(in[1]);
+      out[0] = a.template triangularView<Eigen::Lower>().solve(in[1]);
     } else {
-      out[0] = a.triangularView<Eigen::Upper>().solve(in[1]);
+      out[0] = a.template triangularView<Eigen::Upper>().solve(in[1]);
     }
     return absl::OkStatus();
   }
@@ -128,22 +136,31 @@ struct DeterminantOp : MatrixOp {
   std::vector<Shape> Shapes(const MatrixSizes&) const {
     return std::vector<Shape>(kIsLog ? 2 : 1);
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
-    double sign = 1, log = 0;
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
+    T sign = 1;  // or, of complex numbers, the direction
+    double log = 0;
     if (in[0].size() > 0) {
-      const Eigen::PartialPivLU<Matrix> lu(in[0]);
+      const Eigen::PartialPivLU<MatrixOf<T>> lu(in[0]);
       sign = static_cast<double>(lu.permutationP().determinant());
       for (int64_t i = 0; i < in[0].rows(); ++i) {
-        const double x = lu.matrixLU()(i, i);
-        sign = x == 0 ? 0 : x < 0 ? -sign : sign;
-        log += std::log(std::abs(x));
+        const T x = lu.matrixLU()(i, i);
+        const double size = std::abs(x);
+        if (size == 0) {
+          sign = 0;
+        } else if constexpr (std::is_arithmetic_v<T>) {
+          sign = x < 0 ? -sign : sign;  // also of an infinite x
+        } else {
+          sign *= x / size;
+        }
+        log += std::log(size);
       }
     }
     if (kIsLog) {
       out[0](0, 0) = sign;
       out[1](0, 0) = log;
     } else {
-      out[0](0, 0) = sign == 0 ? 0 : sign * std::exp(log);
+      out[0](0, 0) = sign == T(0) ? T(0) : sign * std::exp(log);
     }
     return absl::OkStatus();
   }
@@ -155,15 +172,17 @@ struct QrOp : MatrixOp {
     const int64_t inner = full ? s.rows : std::min(s.rows, s.columns);
     return {{s.rows, inner}, {inner, s.columns}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0) {
       out[0].setIdentity();
       return absl::OkStatus();
     }
-    const Eigen::HouseholderQR<Matrix> qr(in[0]);
+    const Eigen::HouseholderQR<MatrixOf<T>> qr(in[0]);
     const int64_t inner = out[1].rows();
-    out[0] = qr.householderQ() * Matrix::Identity(in[0].rows(), inner);
-    out[1] = qr.matrixQR().topRows(inner).triangularView<Eigen::Upper>();
+    out[0] = qr.householderQ() * MatrixOf<T>::Identity(in[0].rows(), inner);
+    out[1] =
+        qr.matrixQR().topRows(inner).template triangularView<Eigen::Upper>();
     return absl::OkStatus();
   }
 };
@@ -173,29 +192,32 @@ struct SelfAdjointEigOp : MatrixOp {
     if (compute_vectors) return {{s.rows}, {s.rows, s.rows}};
     return {{s.rows}, {0}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0) return absl::OkStatus();
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(
+    const Eigen::SelfAdjointEigenSolver<MatrixOf<T>> solver(
         in[0],
         compute_vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
     if (solver.info() != Eigen::Success) {
       return NotDecomposed("Self-adjoint eigen decomposition");
     }
-    out[0] = solver.eigenvalues();
+    out[0] = solver.eigenvalues().template cast<T>();
     if (compute_vectors) out[1] = solver.eigenvectors();
     return absl::OkStatus();
   }
 };
 
+// Of complex matrices, TensorFlow has it on the CPU only.
 struct SvdOp : MatrixOp {
-  static constexpr bool kIsSquare = false;
+  static constexpr bool kIsSquare = false, kHasComplex = false;
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     const int64_t p = std::min(s.rows, s.columns);
     if (!compute_vectors) return {{p}, {0}, {0}};
     return {
         {p}, {s.rows, full ? s.rows : p}, {s.columns, full ? s.columns : p}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0) {
       if (compute_vectors) {
         out[1].setIdentity();
@@ -208,8 +230,8 @@ struct SvdOp : MatrixOp {
       options = full ? Eigen::ComputeFullU | Eigen::ComputeFullV
                      : Eigen::ComputeThinU | Eigen::ComputeThinV;
     }
-    const Eigen::JacobiSVD<Matrix> svd(in[0], options);
-    out[0] = svd.singularValues();
+    const Eigen::JacobiSVD<MatrixOf<T>> svd(in[0], options);
+    out[0] = svd.singularValues().template cast<T>();
     if (compute_vectors) {
       out[1] = svd.matrixU();
       out[2] = svd.matrixV();
@@ -223,10 +245,11 @@ struct LuOp : MatrixOp {
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     return {{s.rows, s.rows}, {s.rows}};
   }
-  absl::Status Run(const Matrices& in, Matrices& out) const {
+  template <class T>
+  absl::Status Run(const MatricesOf<T>& in, MatricesOf<T>& out) const {
     if (in[0].size() == 0) return absl::OkStatus();
-    const Eigen::PartialPivLU<Matrix> lu(in[0]);
-    if (IsSingular(lu)) return NotInvertible("Input");
+    const Eigen::PartialPivLU<MatrixOf<T>> lu(in[0]);
+    if (IsSingular<T>(lu)) return NotInvertible("Input");
     out[0] = lu.matrixLU();
     for (int64_t i = 0; i < in[0].rows(); ++i) {
       out[1](lu.permutationP().indices()[i], 0) = static_cast<double>(i);
@@ -239,15 +262,13 @@ struct LuOp : MatrixOp {
 
 inline void LinalgOps(const Registrar& registrar) {
   using namespace op_kernels_internal;  // NOLINT
-  constexpr uint64_t kTypes =
+  constexpr uint64_t kRealTypes =
       kernel::SetOf(DataType::kFloat, DataType::kDouble);
-  constexpr uint64_t kWithComplex = kTypes | kComplexTypes;
-  registrar.Add<MatrixKernel<CholeskyOp>>(KernelDef("Cholesky"), "T",
-                                          kWithComplex);
+  constexpr uint64_t kTypes = kRealTypes | kComplexTypes;
+  registrar.Add<MatrixKernel<CholeskyOp>>(KernelDef("Cholesky"), "T", kTypes);
   registrar.Add<MatrixKernel<InverseOp>>(KernelDef("MatrixInverse"), "T",
-                                         kWithComplex);
-  registrar.Add<MatrixKernel<SolveOp>>(KernelDef("MatrixSolve"), "T",
-                                       kWithComplex);
+                                         kTypes);
+  registrar.Add<MatrixKernel<SolveOp>>(KernelDef("MatrixSolve"), "T", kTypes);
   registrar.Add<MatrixKernel<TriangularSolveOp>>(
       KernelDef("MatrixTriangularSolve"), "T", kTypes);
   registrar.Add<MatrixKernel<DeterminantOp<false>>>(
@@ -257,7 +278,7 @@ inline void LinalgOps(const Registrar& registrar) {
   registrar.Add<MatrixKernel<QrOp>>(KernelDef("Qr"), "T", kTypes);
   registrar.Add<MatrixKernel<SelfAdjointEigOp>>(KernelDef("SelfAdjointEigV2"),
                                                 "T", kTypes);
-  registrar.Add<MatrixKernel<SvdOp>>(KernelDef("Svd"), "T", kTypes);
+  registrar.Add<MatrixKernel<SvdOp>>(KernelDef("Svd"), "T", kRealTypes);
   registrar.Add<MatrixKernel<LuOp>>(
       KernelDef("Lu").TypeConstraint<int32_t, int64_t>("output_idx_type"), "T",
       kTypes);

@@ -4,6 +4,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,13 +21,15 @@
 // The kernel of the ops in linalg.h. This header needs Eigen.
 namespace tfplug::op_kernels_internal {
 
-// Everything is computed in double, which float is converted to: that compiles
-// Eigen's templates once. A complex number is the matrix [re, -im; im, re],
-// whose sums, products and inverses are those of the number.
-using Matrix =
-    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+// Everything is computed in double, or in complex numbers of doubles, which
+// narrower types are converted to: that compiles Eigen's templates twice instead
+// of four times.
+template <class T>
+using MatrixOf =
+    Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 // The matrices of one element of the batch: a vector is a column.
-using Matrices = std::vector<Matrix>;
+template <class T>
+using MatricesOf = std::vector<MatrixOf<T>>;
 
 // The rows and columns of a matrix and, if the op has one, of the right side.
 struct MatrixSizes {
@@ -35,8 +38,8 @@ struct MatrixSizes {
 };
 
 // The kernel of an op on batches of matrices. Op has kIsSquare, kBroadcasts
-// (whether batches are broadcast), Init, Shapes (of the outputs of one matrix)
-// and Run.
+// (whether batches are broadcast), kHasComplex, Init, Shapes (of the outputs of one matrix)
+// and Run, a template of the type that is computed in.
 template <class Op>
 class MatrixKernel final : public HostTaskKernel {
  public:
@@ -92,6 +95,18 @@ class MatrixKernel final : public HostTaskKernel {
 
   absl::Status Compute(absl::Span<const HostArray> inputs,
                        absl::Span<const HostArray> outputs) const override {
+    if constexpr (Op::kHasComplex) {
+      if (IsComplex(inputs[0].type)) {
+        return ComputeIn<std::complex<double>>(inputs, outputs);
+      }
+    }
+    return ComputeIn<double>(inputs, outputs);
+  }
+
+ private:
+  template <class T>
+  absl::Status ComputeIn(absl::Span<const HostArray> inputs,
+                         absl::Span<const HostArray> outputs) const {
     int batch_rank = 0;
     for (const HostArray& array : inputs) {
       batch_rank = std::max(batch_rank, array.shape.rank() - 2);
@@ -101,43 +116,30 @@ class MatrixKernel final : public HostTaskKernel {
     int64_t count = 1;
     for (int64_t size : batch) count *= size;
     for (int64_t i = 0; i < count; ++i) {
-      Matrices in, out;
+      MatricesOf<T> in, out;
       for (const HostArray& array : inputs) {
-        in.push_back(NewMatrix(array, array.shape.rank() - 2));
-        const int64_t index = IndexIn(array.shape, batch, i);
-        if (IsComplex(array.type)) {
-          VisitComplex(array, index, in.back(), [](auto* from, auto block) {
-            const auto re = static_cast<double>(from[0]);
-            const auto im = static_cast<double>(from[1]);
-            block << re, -im, im, re;
-          });
-          continue;
-        }
-        Visit(array, index, in.back(),
-              [](auto& from, double& to) { to = static_cast<double>(from); });
+        in.push_back(NewMatrix<T>(array, array.shape.rank() - 2));
+        Visit(array, IndexIn(array.shape, batch, i), in.back(),
+              [](auto& from, T& to) { to = T(from); });
       }
       for (const HostArray& array : outputs) {
-        out.push_back(NewMatrix(array, batch_rank));
+        out.push_back(NewMatrix<T>(array, batch_rank));
       }
       TFPLUG_RETURN_IF_ERROR(op_.Run(in, out));
       for (size_t k = 0; k < out.size(); ++k) {
-        if (IsComplex(outputs[k].type)) {
-          VisitComplex(outputs[k], i, out[k], [](auto* to, auto block) {
-            using T = std::decay_t<decltype(*to)>;
-            to[0] = static_cast<T>(block(0, 0));
-            to[1] = static_cast<T>(block(1, 0));
-          });
-          continue;
-        }
-        Visit(outputs[k], i, out[k], [](auto& to, double& from) {
-          to = static_cast<std::decay_t<decltype(to)>>(from);
+        Visit(outputs[k], i, out[k], [](auto& to, const T& from) {
+          using To = std::decay_t<decltype(to)>;
+          if constexpr (std::is_arithmetic_v<To>) {
+            to = static_cast<To>(std::real(from));  // such as indices
+          } else {
+            to = To(from);
+          }
         });
       }
     }
     return absl::OkStatus();
   }
 
- private:
   // Returns the index in `shape`, which broadcasts to the batch, of matrix `i`
   // of the batch.
   static int64_t IndexIn(const Shape& shape, absl::Span<const int64_t> batch,
@@ -152,37 +154,27 @@ class MatrixKernel final : public HostTaskKernel {
     }
     return index;
   }
-  static Matrix NewMatrix(const HostArray& array, int batch_rank) {
+  template <class T>
+  static MatrixOf<T> NewMatrix(const HostArray& array, int batch_rank) {
     const int rank = array.shape.rank() - batch_rank;
-    const int64_t size = IsComplex(array.type) ? 2 : 1;
-    return Matrix::Zero(
-        size * (rank > 0 ? array.shape.dim(batch_rank) : 1),
-        size * (rank > 1 ? array.shape.dim(batch_rank + 1) : 1));
-  }
-  // Calls use(parts of the element of the array, block of the matrix).
-  template <class Use>
-  static void VisitComplex(const HostArray& array, int64_t i, Matrix& matrix,
-                           Use use) {
-    const int64_t rows = matrix.rows() / 2, columns = matrix.cols() / 2;
-    const auto visit = [&](auto* parts) {
-      parts += i * rows * columns * 2;
-      for (int64_t k = 0; k < rows * columns; ++k) {
-        use(parts + 2 * k,
-            matrix.template block<2, 2>(k / columns * 2, k % columns * 2));
-      }
-    };
-    if (array.type == DataType::kComplex64) return visit(array.as<float>());
-    return visit(array.as<double>());
+    return MatrixOf<T>::Zero(rank > 0 ? array.shape.dim(batch_rank) : 1,
+                             rank > 1 ? array.shape.dim(batch_rank + 1) : 1);
   }
   // Calls use(element of the array, element of the matrix).
-  template <class Use>
-  static void Visit(const HostArray& array, int64_t i, Matrix& matrix,
+  template <class T, class Use>
+  static void Visit(const HostArray& array, int64_t i, MatrixOf<T>& matrix,
                     Use use) {
     const auto visit = [&](auto* data) {
       data += i * matrix.size();
       for (int64_t k = 0; k < matrix.size(); ++k)
         use(data[k], matrix.data()[k]);
     };
+    if constexpr (!std::is_arithmetic_v<T>) {
+      if (array.type == DataType::kComplex64)
+        return visit(array.as<std::complex<float>>());
+      if (array.type == DataType::kComplex128)
+        return visit(array.as<std::complex<double>>());
+    }
     switch (array.type) {
       case DataType::kFloat:
         return visit(array.as<float>());

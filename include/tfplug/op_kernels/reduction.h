@@ -22,7 +22,8 @@ namespace tfplug {
 namespace op_kernels_internal {
 
 // Builds the reductions of Sum, Mean, Prod, Max, Min, EuclideanNorm, All and
-// Any; complex numbers are reduced part by part.
+// Any. Complex numbers are reduced part by part, except by EuclideanNorm, whose
+// reduction takes both parts.
 class Reducer {
  public:
   absl::Status Init(KernelConstruction& construction, const std::string& op) {
@@ -32,6 +33,7 @@ class Reducer {
     if (construction.HasAttr("T")) {
       TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
     }
+    const bool is_complex = IsComplex(type);
     type = PartType(type);
     is_mean_ = op == "Mean";
     is_norm_ = op == "EuclideanNorm";
@@ -50,9 +52,13 @@ class Reducer {
       bits_ = type == DataType::kInt8 ? 7 : type == DataType::kInt16 ? 15 : 0;
     }
     TFPLUG_ASSIGN_OR_RETURN(
-        reduction_.map, is_norm_ ? MakeExpression({type}, {computed},
-                                                  [](Value x) { return x * x; })
-                                 : CastExpression(type, computed));
+        reduction_.map,
+        !is_norm_    ? CastExpression(type, computed)
+        : is_complex ? MakeExpression(
+                           {type, type}, {computed},
+                           [](Value re, Value im) { return re * re + im * im; })
+                     : MakeExpression({type}, {computed},
+                                      [](Value x) { return x * x; }));
     ExpressionBuilder finish;
     finish.Output(AddResult(finish), type);
     TFPLUG_ASSIGN_OR_RETURN(reduction_.finish, std::move(finish).Build());
@@ -155,14 +161,16 @@ class ReductionKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    is_norm_ = op == "EuclideanNorm";
     return reducer_.Init(construction, op);
   }
 
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
-    TFPLUG_ASSIGN_OR_RETURN(Reducer::Run reduce,
-                            reducer_.Arrange(axes, absl::MakeConstSpan(&x, 1)));
+    absl::InlinedVector<Operand, 2> views = {x};
+    if (IsComplex(x.type) && is_norm_) views = {PartOf(x, 0), PartOf(x, 1)};
+    TFPLUG_ASSIGN_OR_RETURN(Reducer::Run reduce, reducer_.Arrange(axes, views));
     TFPLUG_ASSIGN_OR_RETURN(const Operand output,
                             run.AllocateOutput(0, reduce.shape));
     const Operand y = reduce.ToOutput(output);
@@ -172,6 +180,10 @@ class ReductionKernel : public BackendKernel {
                                    absl::MakeSpan(&to, 1));
     };
     if (!IsComplex(x.type)) return reduce_to(y);
+    if (is_norm_) {
+      TFPLUG_RETURN_IF_ERROR(Fill(run, PartOf(y, 1), 0));
+      return reduce_to(PartOf(y, 0));
+    }
     // TensorFlow's CPU kernel returns 0 as the mean of no complex numbers.
     if (reduce.count == 0) return Fill(run, y, 0);
     const auto inputs = reduce.inputs;  // which a Reduce may simplify in place
@@ -185,6 +197,7 @@ class ReductionKernel : public BackendKernel {
 
  private:
   Reducer reducer_;
+  bool is_norm_ = false;
 };
 
 // L2Loss: half the sum of squares.
@@ -297,7 +310,8 @@ inline void ReductionOps(const Registrar& registrar) {
   for (const char* op : {"Sum", "Mean"}) {
     registrar.Add<ReductionKernel>(def(op), "T", kComplexTypes);
   }
-  registrar.Add<ReductionKernel>(def("EuclideanNorm"), "T", kFloatTypes);
+  registrar.Add<ReductionKernel>(def("EuclideanNorm"), "T",
+                                 kFloatTypes | kComplexTypes);
   registrar.Add<ReductionKernel>(def("All"));
   registrar.Add<ReductionKernel>(def("Any"));
   registrar.Add<op_kernels_internal::L2LossKernel>(KernelDef("L2Loss"), "T",

@@ -2,6 +2,10 @@
 #ifndef TFPLUG_OP_KERNELS_WHERE_H_
 #define TFPLUG_OP_KERNELS_WHERE_H_
 
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -18,15 +22,17 @@ class WhereKernel final : public DeviceThenReadKernel {
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
     constexpr DataType kInt64 = DataType::kInt64;
-    TFPLUG_ASSIGN_OR_RETURN(is_found_,
-                            MakeExpression({type}, {kInt64}, [&](Value x) {
-                              return Cast(Cast(x, DataType::kBool), kInt64);
-                            }));
-    TFPLUG_ASSIGN_OR_RETURN(
-        row_,
-        MakeExpression({type, kInt64}, {kInt64}, [](Value x, Value count) {
-          return Select(Cast(x, DataType::kBool), count - 1, -1);
-        }));
+    const auto add_test = [&](ExpressionBuilder& builder) {
+      const Value x = Cast(builder.Input(PartType(type)), DataType::kBool);
+      if (!IsComplex(type)) return x;
+      return x | Cast(builder.Input(PartType(type)), DataType::kBool);
+    };
+    ExpressionBuilder is_found, row;
+    is_found.Output(Cast(add_test(is_found), kInt64), kInt64);
+    TFPLUG_ASSIGN_OR_RETURN(is_found_, std::move(is_found).Build());
+    const Value found = add_test(row);
+    row.Output(Select(found, row.Input(kInt64) - 1, -1), kInt64);
+    TFPLUG_ASSIGN_OR_RETURN(row_, std::move(row).Build());
     return absl::OkStatus();
   }
 
@@ -37,15 +43,15 @@ class WhereKernel final : public DeviceThenReadKernel {
       return absl::InvalidArgumentError(
           "WhereOp: the input must have at least one dimension");
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, FlatInput(run));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Operand found,
-        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(x)));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Operand counts,
-        run.launcher().Allocate(DataType::kInt64, ir::DimsOf(x)));
-    if (x.num_elements() == 0) return counts;
-    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(is_found_, {x}, {found}));
+    TFPLUG_ASSIGN_OR_RETURN(Parts x, FlatInput(run));
+    Operand found, counts;
+    for (Operand* array : {&found, &counts}) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          *array, run.launcher().Allocate(DataType::kInt64, ir::DimsOf(x[0])));
+    }
+    if (found.num_elements() == 0) return counts;
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(is_found_, absl::MakeSpan(x),
+                                              absl::MakeSpan(&found, 1)));
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Scan(ReduceKind::kSum, found, counts));
     return counts;
@@ -61,8 +67,11 @@ class WhereKernel final : public DeviceThenReadKernel {
     const int64_t n = x.num_elements();
     TFPLUG_ASSIGN_OR_RETURN(const Operand rows,
                             run.launcher().Allocate(DataType::kInt64, {n}));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand flat, FlatInput(run));
-    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(row_, {flat, counts}, {rows}));
+    TFPLUG_ASSIGN_OR_RETURN(Parts inputs, FlatInput(run));
+    inputs.push_back(counts);
+    Operand to = rows;
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(row_, absl::MakeSpan(inputs),
+                                              absl::MakeSpan(&to, 1)));
     // All coordinates: [elements..., coordinate].
     Shape shape = ShapeOf(x);
     shape.add_dim(x.rank);
@@ -83,9 +92,14 @@ class WhereKernel final : public DeviceThenReadKernel {
   }
 
  private:
-  static absl::StatusOr<Operand> FlatInput(OpRun& run) {
+  using Parts = absl::InlinedVector<Operand, 4>;
+
+  // Returns the input as vectors: two, if it is complex.
+  static absl::StatusOr<Parts> FlatInput(OpRun& run) {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    return Operand::Dense(x.data, x.type, {x.num_elements()});
+    const Operand flat = Operand::Dense(x.data, x.type, {x.num_elements()});
+    if (!IsComplex(x.type)) return Parts{flat};
+    return Parts{PartOf(flat, 0), PartOf(flat, 1)};
   }
 
   Expression is_found_, row_;
@@ -95,7 +109,7 @@ class WhereKernel final : public DeviceThenReadKernel {
 
 inline void WhereOps(const Registrar& registrar) {
   registrar.Add<op_kernels_internal::WhereKernel>(KernelDef("Where"), "T",
-                                                  kAllTypes);
+                                                  kAllTypes | kComplexTypes);
 }
 
 }  // namespace tfplug
