@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the vectors of factorizations on a device with the reference primitives, whose
-signs depend on the library. test_op_sweep.py compares all other results."""
+"""Tests factorizations on a device with the reference primitives: their vectors, whose
+signs depend on the library, and complex matrices, products and norms.
+test_op_sweep.py compares all other results."""
 
 import backend_linalg_cases as cases
 import harness
+import pytest
 
 
-def test_matrices_are_products_of_their_factors():
-    result = harness.run(cases.factors, 1, plugin=False, env={
+@pytest.mark.parametrize("case", [cases.factors, cases.complex_results])
+def test_the_device_differs_by_rounding_only(case):
+    result = harness.run(case, 1, plugin=False, env={
         "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(
             harness.small_plugin_path("reference_device"))})
     assert result.ok, result
