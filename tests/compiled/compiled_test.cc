@@ -356,12 +356,56 @@ TEST_CASE("products of great depth are computed in parts") {
   }
 }
 
-TEST_CASE("a device whose target has no language is refused") {
+// Checks that a launch of each primitive is refused with this error.
+void CheckRefused(CppBackend& backend, const std::string& error) {
+  minimal::Stream stream;
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  std::vector<float> x(4, 1), y(4);
+  const auto square = Operand::Dense(x.data(), DataType::kFloat, {2, 2});
+  const auto result = Operand::Dense(y.data(), DataType::kFloat, {2, 2});
+  const auto same = MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                                   [](Value value) { return value; });
+  for (const absl::Status& status :
+       {AddOne(backend, x), AddOne(backend, x, /*is_flat=*/true),
+        launcher.Map(*same, {square}, {result}),
+        launcher.Reduce({ReduceKind::kSum, *same, *same}, {square},
+                        {Operand::Dense(y.data(), DataType::kFloat, {2})}),
+        launcher.MatMul(square, square, result)}) {
+    CHECK(absl::IsFailedPrecondition(status));
+    CHECK_MESSAGE(absl::StrContains(status.message(), error), status.message());
+  }
+  CHECK(backend.compilations == 0);
+}
+
+TEST_CASE("a target that kernels cannot be made for is refused") {
   CppBackend backend(true, {});
   minimal::Stream stream;
   backend.Programs(stream).SetTarget({});
-  std::vector<float> x(2, 1);
-  CHECK(absl::IsFailedPrecondition(AddOne(backend, x)));
+  CheckRefused(backend, "set Target::language");
+  Target target;
+  target.language = &Cpp();
+  for (const int size : {-32, 0, 1, 16, 48, 96, 1025, 2048}) {
+    target.group_size = size;
+    backend.Programs(stream).SetTarget(target);
+    CheckRefused(backend, absl::StrCat("Target::group_size is ", size,
+                                       "; it must be a power of two"));
+  }
+  target.group_size = 32;
+  target.most_groups = 0;
+  backend.Programs(stream).SetTarget(target);
+  CheckRefused(backend, "Target::most_groups is 0");
+  target.most_groups = 1;
+  target.most_iterations = 0;
+  backend.Programs(stream).SetTarget(target);
+  CheckRefused(backend, "Target::most_iterations 0");
+  target.most_iterations = 1;
+  for (const int size : {32, 1024}) {
+    target.group_size = size;
+    backend.Programs(stream).SetTarget(target);
+    std::vector<float> x(2, 1);
+    CHECK(AddOne(backend, x) == absl::OkStatus());
+  }
 }
 
 // Returns a toy: C++ of a processor with one function of floats.
@@ -410,6 +454,47 @@ TEST_CASE("a test may have a language of its own") {
     const double a = x[i], want = std::erf(std::sqrt(a)) + std::tan(a);
     CHECK(y[i] == doctest::Approx(want).epsilon(1e-5));
   }
+}
+
+TEST_CASE("a language may store with a function") {
+  Language toy = ToyLanguage();
+  toy.prelude +=
+      "template <class T> T Get(const T* x, long i) { return x[i]; }\n"
+      "#define PUT_f32(x, i, y, z) x[i] = (y) + (z)\n";
+  toy.element = "Get($X, $I)";
+  toy.store = "PUT_$T($X, $I, $V, $E)";
+  CppBackend backend(false, {}, "", UINT32_MAX, toy);
+  std::vector<float> x = {1, 2, 3};
+  CHECK(AddOne(backend, x) == absl::OkStatus());
+  CHECK(x == std::vector<float>{3, 5, 7});
+}
+
+TEST_CASE("an error names a language's template or function that is wrong") {
+  const auto check = [](std::string Language::*member, const char* from,
+                        const char* to, const char* error) {
+    CAPTURE(error);
+    Language toy = ToyLanguage();
+    toy.*member = absl::StrReplaceAll(toy.*member, {{from, to}});
+    CppBackend backend(false, {}, "", UINT32_MAX, toy);
+    CheckRefused(backend, error);
+  };
+  check(&Language::kernel, "$ENTRY", "$NAME",
+        "Language::kernel has $NAME, which nothing replaces; its words are "
+        "$FIELDS, $BODY, $ENTRY, $COUNT, $POINTERS, $SHARED");
+  check(&Language::kernel, "$BODY", "", "Language::kernel lacks $BODY");
+  check(&Language::pointer, "$K", "$I", "Language::pointer has $I");
+  check(&Language::operand, "$X", "x", "Language::operand lacks $X");
+  check(&Language::element, "[$I]", "", "Language::element lacks $I");
+  check(&Language::store, "$V", "$X", "Language::store lacks $V");
+  check(&Language::shared, "$N", "$SIZE", "Language::shared has $SIZE");
+  check(&Language::f32_function, "$F", "", "Language::f32_function lacks $F");
+  check(&Language::f64_function, "$F", "$F$G", "f64_function has $G");
+  check(&Language::functions, "sqrt=", "sqr=",
+        "Language::functions has \"sqr=__builtin_sqrtf\", which names no "
+        "function that kernels call");
+  check(&Language::functions, "=", "=exp, sin=", "has \"sqrt=exp,\"");
+  check(&Language::functions, "__builtin_sqrtf", "", "has \"sqrt=\"");
+  check(&Language::functions, "sqrt", "* sqrt", "has \"*\"");
 }
 
 // A device that has no error functions of floats.
@@ -754,9 +839,11 @@ TEST_CASE("a source that does not compile is kept for the report") {
   const std::string text(status.message());
   CHECK(text.find("\nline 1: no") != std::string::npos);
   const size_t begin = text.find(" is in ") + 7;
-  const std::string path = text.substr(begin, text.find(';') - begin);
+  const std::string path = text.substr(begin, text.find(". If ") - begin);
   CHECK(ReadFile(path).find("x1[e] = v2;") != std::string::npos);
+  CHECK(AddOne(backend, x).message() == text);  // in the same file
   std::filesystem::remove(path);
+  CHECK(AddOne(backend, x).message() != text);  // which is gone
   backend.fails = false;
   CHECK(AddOne(backend, x) == absl::OkStatus());
 }

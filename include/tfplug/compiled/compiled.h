@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
+#include "tfplug/compiled/check_target.h"
 #include "tfplug/compiled/disk_cache.h"
 #include "tfplug/compiled/failure.h"
 #include "tfplug/compiled/map_source.h"
@@ -167,6 +168,7 @@ class CompiledBackend : public Backend<StreamT> {
         outputs);
     const auto* const known = Programs(stream).plans().Find(key);
     if (known != nullptr) return Repeat(stream, *known, all, outputs);
+    TFPLUG_RETURN_IF_ERROR(compiled_internal::CheckTarget(target));
     compiled_internal::LaunchPlan plan(target, c.rank, c.rank + 1, all,
                                        outputs);
     TFPLUG_RETURN_IF_ERROR(
@@ -182,6 +184,7 @@ class CompiledBackend : public Backend<StreamT> {
   absl::Status PlanAndMap(StreamT& stream, const Expression& expression,
                           Operands inputs, Operands outputs, const Key* key) {
     const Target& target = Programs(stream).target();
+    TFPLUG_RETURN_IF_ERROR(compiled_internal::CheckTarget(target));
     const int rank = outputs[0].rank;
     compiled_internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
@@ -207,6 +210,7 @@ class CompiledBackend : public Backend<StreamT> {
                              Operands outputs,
                              const compiled_internal::PlanKey* key) {
     const Target& target = Programs(stream).target();
+    TFPLUG_RETURN_IF_ERROR(compiled_internal::CheckTarget(target));
     const int kept = outputs[0].rank;
     const int rank = inputs.empty() ? kept : inputs[0].rank;
     compiled_internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
@@ -276,8 +280,9 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::StatusOr<std::unique_ptr<tfplug::Program>> BuildProgram(
       StreamT& stream, const std::string& source, const char* entry) {
-    const compiled_internal::CachedBinary cached(Programs(stream).target(),
-                                                 source);
+    const Target& target = Programs(stream).target();
+    TFPLUG_RETURN_IF_ERROR(compiled_internal::CheckLanguage(*target.language));
+    const compiled_internal::CachedBinary cached(target, source);
     if (const std::string binary = cached.Read(); !binary.empty()) {
       auto program = Load(stream, binary, entry);
       // A driver may refuse a binary of its own: it is then compiled again.

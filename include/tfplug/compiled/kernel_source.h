@@ -97,7 +97,14 @@ class KernelSource {
   }
   std::string Store(size_t k, const std::string& offset,
                     const std::string& value) const {
-    return absl::StrCat(Element(k, offset), " = ", value, ";\n");
+    return absl::StrCat(
+        absl::StrReplaceAll(language().store,
+                            {{"$E", Element(k, offset)},
+                             {"$V", value},
+                             {"$X", absl::StrCat("x", k)},
+                             {"$I", offset},
+                             {"$T", SourceType(plan_.operand(k).type, true)}}),
+        ";\n");
   }
   // Declares an array that the items of a group share.
   std::string Shared(const std::string& type, const char* name,

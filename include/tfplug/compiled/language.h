@@ -14,7 +14,9 @@ namespace tfplug {
 // Kernels are written in what C-like languages have in common: statements,
 // arithmetic of operands of one type, conversions T(x), comparisons, as
 // conditions or converted, and these terms, which the prelude defines. Each may be a
-// macro.
+// macro. Not in templates are: decimal literals (1.5f), loops of `int`, indices
+// of type idx and `int` in one expression, switch, and `c ? a : b`, which must
+// compute only one of a and b: it keeps loads in range.
 //
 //   i8 ... i64, u8 ... u64, f32, f64   types; T(x) converts x to T
 //   f32_of_bits(x), bits_of_f32(x)     the same bits as another type (u32)
@@ -37,6 +39,9 @@ namespace tfplug {
 //   VECTOR_T, LOAD_T(p), STORE_T(x, p) 16 (f32) or 8 (f64) elements
 //   ADD_PRODUCT_T(c, a, b)             adds the product of number a and vector b
 //
+// An author's own macros, such as one in `element`, need other names than all
+// these, also if the language has no vectors yet.
+//
 // Before the prelude, GROUP is defined, the number of items of a group; after
 // it, idx, the type of indices: i32 or, with IS_WIDE defined, i64.
 //
@@ -55,15 +60,17 @@ struct Language {
   std::string pointer;
   // Declares $X, operand number $K in memory, with elements of type $T.
   std::string operand;
-  // Element $I of operand $X, of type $T.
+  // Element $I of operand $X, of type $T, whose values are loaded.
   std::string element = "$X[$I]";
+  // Stores $V in element $E, an lvalue. Otherwise, such as "PUT_$T($X, $I, $V)".
+  std::string store = "$E = $V";
   // Declares $X, an array of $N elements of type $T that a group shares.
   std::string shared = "SHARED($T, $X, $N);\n";
 
   // The functions of floats in <math.h>, and rsqrt, that the language has and
   // whose errors opcodes.def allows: their names, separated by spaces; also
   // name=other if it has another name. "*": all. For the others, kernels
-  // contain a function (math_prelude.h).
+  // contain a function (math_functions.h).
   std::string functions = "*";
   // The name of function $F for numbers of 32 and of 64 bits.
   std::string f32_function = "$F", f64_function = "$F";

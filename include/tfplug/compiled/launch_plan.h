@@ -188,11 +188,6 @@ class LaunchPlan {
         "a kernel needs more groups than the device can start; use smaller "
         "tensors");
   }
-  [[gnu::cold, gnu::noinline]] static absl::Status LacksLanguage() {
-    return absl::FailedPreconditionError(
-        "the programs of a device have no language: set Target::language, and "
-        "call ProgramCache::SetTarget before the first launch");
-  }
 
   const Target& target_;
   const int kept_, rank_;
@@ -256,7 +251,6 @@ inline bool LaunchPlan::NeedsWide(int64_t largest_index) const {
 
 inline absl::Status LaunchPlan::Fill(Primitive primitive, uint64_t code,
                                      uint32_t variant, int64_t largest_index) {
-  if (target_.language == nullptr) return LacksLanguage();
   const bool is_loop =
       target_.RunsItemsInLoops() || target_.language->runs_groups;
   grid_.group_size = is_loop ? 1 : static_cast<uint32_t>(target_.group_size);

@@ -43,7 +43,9 @@ struct SumParts {
       count = std::min(wanted / sums, depth / least);
     }
     if (iterations > target.most_iterations) {
-      count = std::max(count, iterations / target.most_iterations + 1);
+      // A wrong limit is reported later (CheckTarget).
+      const int64_t most = std::max<int64_t>(target.most_iterations, 1);
+      count = std::max(count, iterations / most + 1);
     }
     count = std::min(count, depth);
     if (count <= 1) return;

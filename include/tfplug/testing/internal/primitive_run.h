@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "tfplug/primitives/reference_backend.h"
 #include "tfplug/testing/fake_device.h"
 #include "tfplug/testing/internal/primitive_case.h"
@@ -138,9 +139,22 @@ class PrimitiveRun {
       if (got == want || IsClose(made, array.view.type, got, want)) continue;
       return Where(made, k, i - array.first) + " is " +
              ValueText(array.view.type, got) + " instead of " +
-             ValueText(array.view.type, want) + ".";
+             ValueText(array.view.type, want) +
+             AllowedText(made, array.view.type, got, want) + ".";
     }
     return "";
+  }
+
+  // Returns " (7 ulps; 3 are allowed)", "" if no error is.
+  static std::string AllowedText(const PrimitiveCase& made, DataType type,
+                                 uint64_t got, uint64_t want) {
+    if (!IsFloat(type) || (made.ulps == 0 && made.absolute == 0)) return "";
+    return absl::StrCat(
+        " (", UlpDistance(type, got, want), " ulps; ", made.ulps,
+        " are allowed",
+        made.absolute > 0 ? absl::StrCat(", or a difference of ", made.absolute)
+                          : "",
+        ")");
   }
 
   bool IsClose(const PrimitiveCase& made, DataType type, uint64_t got,
