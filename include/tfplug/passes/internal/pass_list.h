@@ -58,7 +58,7 @@ struct EndOfPasses {};
 template <class... PassTs>
 struct PassList {
   // Returns whether a pass has this mistake.
-  static constexpr bool Has(PassMistake mistake) {
+  static constexpr bool Has([[maybe_unused]] PassMistake mistake) {
     return ((!std::is_same_v<PassTs, EndOfPasses> &&
              PassMistakeOf<PassTs>() == mistake) ||
             ...);
