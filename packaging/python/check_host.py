@@ -131,7 +131,10 @@ def installed_ops():
     directory = check_symbols.tensorflow_directory()
     if directory is None:
         return "", None
-    library = (directory / "libtensorflow_framework.so.2").stat()
+    try:
+        library = (directory / "libtensorflow_framework.so.2").stat()
+    except OSError:
+        return "", None
 
     def write(folder):
         done = subprocess.run([sys.executable, "-c", _WRITE_OPS, directory, folder],
