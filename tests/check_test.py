@@ -273,7 +273,7 @@ class CheckTest(unittest.TestCase):
             main.write_text(f"import sys\nopen(sys.argv[-1], 'w').write({json.dumps(report)!r})")
             (level, text), = check_sweep.check(self.good, 1, 1, {})
             self.assertEqual(level, "note")
-            self.assertIn("2 of 3 combinations of types (66 %) were reached in 1 s", text)
+            self.assertIn("in 2 of the 3 combinations of ops and types (66 %) in 1 s", text)
             # A worker that outlives its parent would keep the pipe open.
             main.write_text("import subprocess\n"
                             "subprocess.run(['sleep', '60'], check=True)\n")
@@ -282,6 +282,19 @@ class CheckTest(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, 30)
             self.assertEqual(level, "error")
             self.assertIn("hangs", text)
+
+    def test_only_a_step_that_takes_long_hangs(self):
+        step = """echo '{"level": "step", "text": "graph %d"}'"""
+        for script, level, text in (
+                (f"{step % 1}; sleep 60", "error", "hangs: graph 1 has not ended after 2 s"),
+                ("; sleep 0.3; ".join(step % i for i in range(60)), "skipped",
+                 "increase --seconds"),
+                # A child that outlives the check has its pipes.
+                ("sleep 60 & exit 3", "error", "status 3 in the start")):
+            with self.subTest(script=script):
+                (found, message), = check_host.run(["sh", "-c", script], 2, {})
+                self.assertEqual(found, level)
+                self.assertIn(text, message)
 
     def test_a_missing_symbol_is_the_cause_of_some_ends_only(self):
         for end, level in (("exit 127", "skipped"), ("kill -ABRT $$", "skipped"),

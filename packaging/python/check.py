@@ -121,7 +121,7 @@ class Checker:
             devices = self._findings(check_list.CHECKS["devices"])
             if not self._why_not and _status(devices) == "skipped":
                 return devices
-            return list(check_sweep.check(self._plugins[0], min(self._seconds / 2, 30),
+            return list(check_sweep.check(self._plugins[0], self._seconds / 2,
                                           self._seed, self._variables))
         if check.name == "tensorflow":
             found, _ = doctor.check_library(str(self._plugins[0]))
@@ -214,7 +214,8 @@ def run(options):
             raise check_host.Error("name a plug-in, such as libplugin.so")
         for path in options.plugins:
             if not pathlib.Path(path).is_file():
-                raise check_host.Error(f"there is no file {path}")
+                raise check_host.Error(f"there is no file {path}; name the library that the "
+                                       "build wrote, such as build/libmy_device.so")
         if options.html and not options.html.parent.is_dir():
             raise check_host.Error(f"--html: there is no folder {options.html.parent}")
     except check_host.Error as error:

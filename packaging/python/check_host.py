@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 try:
     from tfplug import abseil, check_symbols, doctor_causes, kept_build
@@ -185,26 +187,49 @@ def run(command, seconds, variables, places=()):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              stdin=subprocess.DEVNULL, errors="replace",
                              start_new_session=True)
+    lines, begin = [], time.monotonic()
+
+    def read_lines():
+        for line in child.stdout:
+            lines.append((line, time.monotonic()))
+    logs = []
+    readers = [threading.Thread(target=read_lines),
+               threading.Thread(target=lambda: logs.append(child.stderr.read()))]
+    for reader in readers:
+        reader.start()
     timed_out = False
     try:
-        out, log = child.communicate(timeout=seconds)
+        child.wait(seconds)
     except subprocess.TimeoutExpired:
         timed_out = True
         os.killpg(child.pid, signal.SIGKILL)
-        out, log = child.communicate()
+        child.wait()
+    end = time.monotonic()
+    for reader in readers:
+        reader.join(5)
+    if any(reader.is_alive() for reader in readers):  # a child of it has the pipes
+        os.killpg(child.pid, signal.SIGKILL)
+        for reader in readers:
+            reader.join()
+    child.stdout.close()
+    child.stderr.close()
+    log = logs[0]
     findings, step = [], "the start"
-    for line in out.splitlines():
+    for line, at in lines:
         try:
             found = json.loads(line)
         except ValueError:
             continue  # Cut off by a crash.
         if found["level"] == "step":
-            step = found["text"]
+            step, begin = found["text"], at
         else:
             findings.append((found["level"], found["text"]))
     findings += [(level, f"{text}. {advice}")
                  for level, text, advice in doctor_causes.logged(log, *places) if places]
-    if timed_out:
+    if timed_out and end - begin < seconds / 2:  # the steps before took longer
+        findings.append(("skipped", f"ended after {seconds:g} s at {step}, which had "
+                         f"{end - begin:.1f} s; increase --seconds"))
+    elif timed_out:
         findings.append(("error", f"hangs: {step} has not ended after {seconds:g} s"))
     elif child.returncode in _ENDS_UNBOUND and _LACKS.search(log):
         findings.append(("skipped", f"{step} needs {_LACKS.search(log)[1]}, which "

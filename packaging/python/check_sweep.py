@@ -54,8 +54,9 @@ def check(plugin, seconds, seed, variables):
     for case in found["cut_off"]:
         yield "note", f"cut off at the end of the time: {case}"
     reached = found["units"] - len(found["not_reached"])
-    yield "note", (f"{found['cases']} cases of {found['ops']} ops with seed {seed}, in "
-                   f"TensorFlow {found['tensorflow']}; {reached} of {found['units']} "
-                   f"combinations of types ({100 * reached // found['units']} %) were reached "
-                   f"in {seconds:g} s, and {found['left_out']} draws left out: increase "
-                   "--seconds for more")
+    share = 100 * reached // found["units"]
+    yield "note", (f"{found['cases']} cases with seed {seed}, in TensorFlow "
+                   f"{found['tensorflow']}, in {reached} of the {found['units']} "
+                   f"combinations of ops and types ({share} %) in {seconds:g} s; more with "
+                   "--seconds, and those of one op with `tfplug op-sweep --plugin FILE.so "
+                   "--op OP`")
