@@ -205,7 +205,7 @@ def check_library(library, is_installed=False):
     problem, remedy = file_problem(library)
     if problem:
         return [Finding("error", f"{library} {problem}: {fails}.", remedy if is_installed
-                        else "Build it anew for this machine, or name the library that the build "
+                        else "Build it for this machine, or name the library that the build "
                         "wrote.")], []
     result = _try(library)
     findings = [Finding(level, f"{library}: {text}", advice)
