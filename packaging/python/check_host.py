@@ -2,6 +2,7 @@
 """Compiles and runs TensorFlow's side of tfplug check and tfplug run. The source is in
 check_host/; nothing of it is built before a user needs it."""
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -208,7 +209,8 @@ def run(command, seconds, variables, places=()):
     for reader in readers:
         reader.join(5)
     if any(reader.is_alive() for reader in readers):  # a child of it has the pipes
-        os.killpg(child.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # unless it has ended just now
+            os.killpg(child.pid, signal.SIGKILL)
         for reader in readers:
             reader.join()
     child.stdout.close()

@@ -121,8 +121,8 @@ def run(options):
         if _machine(each) != _machine(options.plugin):
             return _fail(f"{each} is for {_machine(each)}, and {options.plugin} for "
                          f"{_machine(options.plugin)}")
-    if not any(f"\0{name}\0".encode() in options.plugin.read_bytes()
-               for name in doctor_causes.ENTRY_POINTS):
+    contents = options.plugin.read_bytes()
+    if not any(f"\0{name}\0".encode() in contents for name in doctor_causes.ENTRY_POINTS):
         return _fail(f"{options.plugin} is no plug-in: it has none of TensorFlow's entry "
                      "points, such as SE_InitPlugin")
     if options.library and not shutil.which("patchelf", path=_environment()["PATH"]):

@@ -207,7 +207,7 @@ struct SelfAdjointEigOp : MatrixOp {
   }
 };
 
-// Of complex matrices, TensorFlow has it on the CPU only.
+// TensorFlow decomposes complex matrices in this way on the CPU only.
 struct SvdOp : MatrixOp {
   static constexpr bool kIsSquare = false, kHasComplex = false;
   std::vector<Shape> Shapes(const MatrixSizes& s) const {

@@ -38,8 +38,9 @@ struct MatrixSizes {
 };
 
 // The kernel of an op on batches of matrices. Op has kIsSquare, kBroadcasts
-// (whether batches are broadcast), kHasComplex, Init, Shapes (of the outputs of one matrix)
-// and Run, a template of the type that is computed in.
+// (whether batches are broadcast), kHasComplex (whether the matrices may be
+// complex), Init, Shapes (of the outputs of one matrix) and Run, a template of
+// the type that is computed in.
 template <class Op>
 class MatrixKernel final : public HostTaskKernel {
  public:

@@ -67,6 +67,7 @@ class Reducer {
 
   // Returns the reduction of elements in memory.
   const Reduction& reduction() const { return reduction_; }
+  bool is_norm() const { return is_norm_; }
 
   // Adds the inputs of `finish`, the combined value and the count of a Mean,
   // and returns the result.
@@ -161,7 +162,6 @@ class ReductionKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    is_norm_ = op == "EuclideanNorm";
     return reducer_.Init(construction, op);
   }
 
@@ -169,7 +169,8 @@ class ReductionKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
     absl::InlinedVector<Operand, 2> views = {x};
-    if (IsComplex(x.type) && is_norm_) views = {PartOf(x, 0), PartOf(x, 1)};
+    const bool takes_both = IsComplex(x.type) && reducer_.is_norm();
+    if (takes_both) views = {PartOf(x, 0), PartOf(x, 1)};
     TFPLUG_ASSIGN_OR_RETURN(Reducer::Run reduce, reducer_.Arrange(axes, views));
     TFPLUG_ASSIGN_OR_RETURN(const Operand output,
                             run.AllocateOutput(0, reduce.shape));
@@ -180,7 +181,7 @@ class ReductionKernel : public BackendKernel {
                                    absl::MakeSpan(&to, 1));
     };
     if (!IsComplex(x.type)) return reduce_to(y);
-    if (is_norm_) {
+    if (takes_both) {
       TFPLUG_RETURN_IF_ERROR(Fill(run, PartOf(y, 1), 0));
       return reduce_to(PartOf(y, 0));
     }
@@ -197,7 +198,6 @@ class ReductionKernel : public BackendKernel {
 
  private:
   Reducer reducer_;
-  bool is_norm_ = false;
 };
 
 // L2Loss: half the sum of squares.

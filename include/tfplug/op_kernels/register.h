@@ -61,7 +61,7 @@ bool RegisterBackend(Families... families) {
                 "tfplug: name the families of ops after the backend, such as "
                 "tfplug::AllOps of tfplug/op_kernels/all.h");
   constexpr BackendMistake kMistake = BackendMistakeOf<B>();
-  // Of an abstract class, the compiler lists the functions that it lacks.
+  // The compiler lists the functions that an abstract class lacks.
   if constexpr (kMistake == BackendMistake::kNone ||
                 kMistake == BackendMistake::kAbstract) {
     registered_backend = MakeRegisteredBackend<B>();

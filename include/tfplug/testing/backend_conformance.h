@@ -26,7 +26,7 @@
 
 namespace tfplug::testing {
 
-// What CheckBackend checked before it returned.
+// Says how much CheckBackend checked before it returned.
 struct BackendConformanceReport {
   // The primitives, opcodes, kinds and types of the backend, and those of them
   // that were checked: fewer only if `most_seconds` had passed, or one failed.

@@ -3,17 +3,8 @@
 // expect-errors: 1
 #include "minimal_device.h"
 #include "tfplug/op_kernels/register.h"
+#include "tfplug/primitives/reference_backend.h"
 
-class Backend : tfplug::Backend<minimal::Stream> {
- public:
-  absl::Status Map(minimal::Stream&, const tfplug::Expression&,
-                   tfplug::Operands, tfplug::Operands) override {
-    return absl::OkStatus();
-  }
-  absl::Status Reduce(minimal::Stream&, const tfplug::Reduction&,
-                      tfplug::Operands, tfplug::Operands) override {
-    return absl::OkStatus();
-  }
-};
+class Backend : tfplug::ReferenceBackend<minimal::Stream> {};
 void MyOps(const tfplug::Registrar&) {}
 TFPLUG_REGISTER_BACKEND(Backend, MyOps);

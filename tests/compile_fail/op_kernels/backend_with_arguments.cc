@@ -3,18 +3,11 @@
 // expect-errors: 1
 #include "minimal_device.h"
 #include "tfplug/op_kernels/register.h"
+#include "tfplug/primitives/reference_backend.h"
 
-class Backend : public tfplug::Backend<minimal::Stream> {
+class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
  public:
   explicit Backend(int) {}
-  absl::Status Map(minimal::Stream&, const tfplug::Expression&,
-                   tfplug::Operands, tfplug::Operands) override {
-    return absl::OkStatus();
-  }
-  absl::Status Reduce(minimal::Stream&, const tfplug::Reduction&,
-                      tfplug::Operands, tfplug::Operands) override {
-    return absl::OkStatus();
-  }
 };
 void MyOps(const tfplug::Registrar&) {}
 TFPLUG_REGISTER_BACKEND(Backend, MyOps);

@@ -49,7 +49,9 @@ inline constexpr DeviceTypeMistake
 
 }  // namespace tfplug::internal
 
-// Calls `refuse(type, mistake, text)` for each mistake.
+// Calls `refuse(type, mistake, text)` for each mistake. Each header has a
+// `refuse` of its own, because g++ begins with all files through which the place
+// of an assertion is included: the sentence would come after the fifth line.
 #define TFPLUG_INTERNAL_DEVICE_TYPE_MISTAKES(refuse, type)                    \
   refuse(type, kMissing,                                                      \
          "tfplug: this class has no public `static constexpr char "           \

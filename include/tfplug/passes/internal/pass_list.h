@@ -71,7 +71,7 @@ struct PassList {
  private:
   template <class PassT>
   static void Append(std::vector<graph_internal::PassEntry>& entries) {
-    // Of an abstract class, the compiler lists the functions that it lacks.
+    // The compiler lists the functions that an abstract class lacks.
     if constexpr (PassMistakeOf<PassT>() == PassMistake::kNone ||
                   PassMistakeOf<PassT>() == PassMistake::kAbstract) {
       entries.push_back(MakePassEntry<PassT>());
