@@ -50,13 +50,20 @@ def fill_memory(kind):
         return [error, float(tf.reduce_sum(tf.fill([1000], 2.0)))]
 
 
+# The results: any, a sum, then sum, product and norm of complex numbers, a product.
+REDUCED_EMPTY = [False, [0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [[0.0, 0.0]]]
+
+
 def reduce_empty(kind):
     """Returns reductions of empty tensors, whose addresses need not be device memory."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(f"/device:{kind}:0"):
+        none = tf.zeros([0, 2], tf.complex64)
         return [tf.reduce_any(tf.zeros([0, 2], tf.bool), [0, 1]).numpy().tolist(),
                 tf.reduce_sum(tf.zeros([0, 2]), 0).numpy().tolist(),
+                *[tf.math.real(reduce(none, 0)).numpy().tolist() for reduce in (
+                    tf.reduce_sum, tf.reduce_prod, tf.math.reduce_euclidean_norm)],
                 tf.matmul(tf.zeros([1, 0]), tf.zeros([0, 2])).numpy().tolist()]
 
 

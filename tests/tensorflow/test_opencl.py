@@ -48,7 +48,7 @@ def test_out_of_memory():
 
 
 def test_reductions_of_empty_tensors():
-    assert run(cases.reduce_empty, "OPENCL") == [False, [0.0, 0.0], [[0.0, 0.0]]]
+    assert run(cases.reduce_empty, "OPENCL") == cases.REDUCED_EMPTY
 
 
 def test_ops():

@@ -33,7 +33,7 @@ def test_everything():
     for on_device, on_cpu in zip(device[1], cpu[1]):
         np.testing.assert_allclose(on_device, on_cpu, rtol=1e-4, atol=1e-5)
     assert memory == ["ResourceExhaustedError", 2000]
-    assert empty == [False, [0.0, 0.0], [[0.0, 0.0]]]
+    assert empty == cases.REDUCED_EMPTY
     assert {name: e for name, e in errors.items() if not e <= 2e-6} == {}
 
 

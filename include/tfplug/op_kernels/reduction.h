@@ -181,12 +181,12 @@ class ReductionKernel : public BackendKernel {
                                    absl::MakeSpan(&to, 1));
     };
     if (!IsComplex(x.type)) return reduce_to(y);
+    // TensorFlow's CPU kernel returns 0 as the mean of no complex numbers, too.
+    if (reduce.count == 0) return Fill(run, y, 0);
     if (takes_both) {
       TFPLUG_RETURN_IF_ERROR(Fill(run, PartOf(y, 1), 0));
       return reduce_to(PartOf(y, 0));
     }
-    // TensorFlow's CPU kernel returns 0 as the mean of no complex numbers.
-    if (reduce.count == 0) return Fill(run, y, 0);
     const auto inputs = reduce.inputs;  // which a Reduce may simplify in place
     for (int part : {0, 1}) {
       reduce.inputs = inputs;
