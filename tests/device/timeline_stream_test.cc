@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tfplug/device/timeline_stream.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -383,6 +386,37 @@ struct Held {
 
 // TensorFlow's allocator holds its lock while it releases memory, and a task of
 // a stream may need that lock.
+TEST_CASE(
+    "TimelineStream: calls fail in a forked child, whoever has the lock") {
+  Fake fake;
+  const std::lock_guard<std::mutex> lock(fake.machine.stream_mutex());
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    alarm(10);
+    std::atomic<int> runs{0};
+    char byte = 0;
+    Stream::Event event;
+    const absl::Status results[] = {
+        fake.a.Enqueue(0, [](Batch&, const Stream::Block&) {}),
+        fake.a.CopyHostToDevice(fake.memory, &byte, 1),
+        fake.a.CopyDeviceToHost(&byte, fake.memory, 1),
+        fake.a.RecordEvent(event),
+        fake.a.RunOnHost(MakeTask(runs)),
+        fake.a.GetStatus(),
+        fake.a.BlockHostUntilDone(),
+        fake.a.GetTime().status(),
+        fake.allocator.Allocate(1024, 0).status()};
+    for (const absl::Status& status : results) {
+      if (!absl::IsFailedPrecondition(status)) _exit(1);
+    }
+    _exit(runs == 0 ? 0 : 2);
+  }
+  int result = -1;
+  REQUIRE(waitpid(child, &result, 0) == child);
+  CHECK(result == 0);
+}
+
 TEST_CASE("TimelineAllocator: release of memory does not wait for the host") {
   Fake fake;
   Held held;

@@ -214,11 +214,15 @@ def use_after_fork(device):
     """Returns the messages of the errors in a forked child, in order."""
     import os
     import signal
+    import time
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(f"/device:{device}"):
         x = tf.constant([1.0, 2.0])
         assert (x + x).numpy().tolist() == [2.0, 4.0]
+        # TensorFlow's own threads come to rest: a lock that one of them holds at the
+        # time of the fork would never be released in the child.
+        time.sleep(0.3)
         readable, writable = os.pipe()
         child = os.fork()
         if child == 0:

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tfplug/base/internal/fork_check.h"
 #include "tfplug/base/load_driver.h"
 
 #pragma GCC visibility push(hidden)
@@ -82,14 +83,6 @@ class DriverSymbols {
         for (DriverSymbols* const table : Protected()) table->Fail();
       });
     }
-  }
-
-  [[gnu::cold]] static absl::Status ForkedError(const char* function) {
-    return absl::FailedPreconditionError(
-        std::string(function) +
-        ": the process was forked after the device's driver was used, and the "
-        "child has no threads of the driver; use the device in the child only "
-        "(for example with the multiprocessing start method \"spawn\")");
   }
 
  private:
@@ -197,7 +190,7 @@ class DriverTable : public internal::DriverSymbols {
                                                   const char* function) const {
     if (static_cast<int64_t>(code) ==
         static_cast<int64_t>(static_cast<Code>(internal::kForkedCode))) {
-      return ForkedError(function);
+      return internal::ForkedError(function);
     }
     return ToStatus(code, function);
   }

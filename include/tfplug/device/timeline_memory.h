@@ -12,6 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/fork_check.h"
+#include "tfplug/base/status_macros.h"
 #include "tfplug/device/address_space.h"
 #include "tfplug/device/buffer_stream.h"
 #include "tfplug/device/internal/timeline.h"
@@ -38,6 +40,8 @@ class TimelineMachine {
     Counter* counter;
     uint64_t value;
   };
+
+  TimelineMachine() { internal::ForkCheck::FailInForkedChildren(); }
 
   AddressSpace<Buffer*> addresses;
 
@@ -132,6 +136,7 @@ class TimelineAllocator final
         machine_(machine) {}
 
   absl::StatusOr<Buffer*> CreateBuffer(uint64_t size) override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("an allocation"));
     machine_.Collect();
     auto buffer = machine_.MakeBuffer(size, /*is_for_host=*/false);
     if (absl::IsResourceExhausted(buffer.status())) {
@@ -145,6 +150,7 @@ class TimelineAllocator final
     return machine_.TotalMemory();
   }
   absl::Status ReleaseBuffer(Buffer* buffer) override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("a release of memory"));
     machine_.Retire(std::unique_ptr<Buffer>(buffer));
     return absl::OkStatus();
   }

@@ -17,6 +17,7 @@
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/fork_check.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/device/buffer_stream.h"
@@ -78,7 +79,8 @@ namespace tfplug {
 // host memory in the order of the stream, and memory for kernels' arguments. The
 // device never waits for the host, or for work that has not been submitted: what
 // has to wait for these is kept, and submitted later by the stream's thread. So
-// all streams may share one queue of the driver.
+// all streams may share one queue of the driver. In a child that was forked after
+// the machine was made, all calls fail: the stream's thread exists in the parent.
 template <class Machine>
 class TimelineStream
     : public BufferStream<
@@ -137,6 +139,7 @@ class TimelineStream
   // `argument_size` bytes, which are the command's until it is done.
   template <class Record>
   absl::Status Enqueue(uint64_t argument_size, const Record& record) {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     return Add(argument_size, record);
   }
@@ -145,6 +148,7 @@ class TimelineStream
 
   absl::Status CopyToBuffer(Location to, const void* from,
                             uint64_t size) override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     const char* data = static_cast<const char*>(from);
     // The source may be read now only if no host task has to write it first.
@@ -168,6 +172,7 @@ class TimelineStream
     });
   }
   absl::Status CopyFromBuffer(void* to, Location from, uint64_t size) override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     char* const data = static_cast<char*>(to);
     return InPieces(lock, size, [&](uint64_t offset, uint64_t n) {
@@ -211,16 +216,19 @@ class TimelineStream
   }
 
   absl::StatusOr<Point*> Mark() override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     TFPLUG_RETURN_IF_ERROR(Close());
     batches_.Recycle();
     return new Point{timeline_, timeline_->added(), nullptr, 0};
   }
   absl::Status Submit() override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     return Flush();
   }
   absl::Status WaitForCommand(Point* point) override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     if (point->timeline == timeline_) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(const bool is_done,
                             point->timeline->IsDone(point->value));
@@ -239,10 +247,15 @@ class TimelineStream
   }
 
   absl::Status RunOnHost(HostTask task) override {
+    absl::Status status = internal::ForkCheck::Check("the stream");
+    if (!status.ok()) {
+      task.Release();
+      return status;
+    }
     const auto shared = std::make_shared<HostTask>(std::move(task));
     std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     StampTimer();
-    absl::Status status = AddHostStep([shared](const absl::Status& before) {
+    status = AddHostStep([shared](const absl::Status& before) {
       const absl::Status ran = shared->Run();
       return before.ok() ? ran : before;
     });
@@ -262,12 +275,14 @@ class TimelineStream
   }
 
   absl::Status GetStatus() override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     timeline_->AskDevice();
     batches_.Recycle();
     return timeline_->status();
   }
   absl::Status BlockHostUntilDone() override {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     absl::Status status;
     uint64_t last;
     {
@@ -282,6 +297,7 @@ class TimelineStream
 
   // Returns the device's clock, for Device::GetTime.
   absl::StatusOr<uint64_t> GetTime() {
+    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     std::unique_ptr<Point> point;
     {
       const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
