@@ -273,11 +273,32 @@ class CheckTest(unittest.TestCase):
                 self.assertEqual(list(check_sweep.check(self.good, 1, 1, {})),
                                  [(level, text)])
             report = {"mismatches": [], "cut_off": [], "cases": 9, "ops": 2, "units": 3,
-                      "not_reached": ["Elu T=half"], "tensorflow": "2.21.0", "left_out": 4}
-            main.write_text(f"import sys\nopen(sys.argv[-1], 'w').write({json.dumps(report)!r})")
-            (level, text), = check_sweep.check(self.good, 1, 1, {})
-            self.assertEqual(level, "note")
-            self.assertIn("in 2 of the 3 combinations of ops and types (66 %) in 1 s", text)
+                      "not_reached": ["Elu T=half"], "authors_units": ["Elu T=half", "Selu"],
+                      "tensorflow": "2.21.0", "left_out": 4, "seconds_of_cases": 1.2}
+            for units, missed, status, share in (
+                    (3, 1, "partly passed", "66 % reached: 2 of the 3 combinations of ops and "
+                     "types, 1 of the 2 of the plug-in's own classes"),
+                    (3, 0, "passed", ""),
+                    (1000, 990, "partly passed", "1 % reached: 10 of the 1000 "),
+                    (1000, 991, "skipped", "less than 1 % reached: 9 of the 1000 "),
+                    (1000, 1, "partly passed", "99 % reached: 999 of the 1000 ")):
+                left = ["Elu T=half", *map(str, range(missed))][:missed]
+                report |= {"units": units, "not_reached": left}
+                main.write_text("import sys\n"
+                                f"open(sys.argv[-1], 'w').write({json.dumps(report)!r})")
+                (level, text), *more = check_sweep.check(self.good, 1, 1, {})
+                self.assertEqual(level, "note")
+                self.assertIn("9 cases with seed 1 in TensorFlow 2.21.0, in 1.2 s without", text)
+                self.assertEqual(check._status([(level, text), *more]), status)
+                self.assertEqual(bool(share), bool(more))
+                self.assertIn(share, str(more))
+            results = [check.Result(check_list.CHECKS["op-sweep"], status, [
+                ("partly", "14 % reached: few")]) for status in ("partly passed", "failed")]
+            text = check_report.as_text(results, in_colour=False)
+            self.assertIn("partly passed (14 % reached)  op-sweep\n", text)
+            self.assertIn(" failed  op-sweep\n", text)
+            self.assertIn("1 partly passed, 1 failed", text)
+            self.assertIn("<summary>1 partly passed</summary>", check_report.as_html([], results))
             # A worker that outlives its parent would keep the pipe open.
             main.write_text("import subprocess\n"
                             "subprocess.run(['sleep', '60'], check=True)\n")

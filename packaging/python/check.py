@@ -33,7 +33,7 @@ _LOGS = {"registration": ["SE_InitPlugin"], "kernel-ops": ["TF_InitKernel"],
 @dataclasses.dataclass
 class Result:
     check: check_list.Check
-    status: str  # passed, warning, failed, skipped
+    status: str  # passed, partly passed, warning, failed, skipped
     findings: list  # (level, text)
 
 
@@ -72,7 +72,9 @@ def _status(findings):
         return "failed"
     if "warning" in levels:
         return "warning"
-    return "skipped" if "skipped" in levels else "passed"
+    if "skipped" in levels:
+        return "skipped"
+    return "partly passed" if "partly" in levels else "passed"
 
 
 class Checker:
@@ -90,6 +92,7 @@ class Checker:
         self._seed = seed
         self._options, self._release = ["--seed", str(seed)], release
         self._why_not, self._whose_ops = "", ""
+        self._logged = set()  # the findings that the plug-in logs itself
 
     def _prepare(self):
         """Compiles what the checks in processes need, once."""
@@ -125,9 +128,12 @@ class Checker:
                                           self._seed, self._variables))
         if check.name == "tensorflow":
             found, _ = doctor.check_library(str(self._plugins[0]))
-            return [("note" if each.level == "ok" else each.level,
-                     f"{each.text.rstrip('.')}. {each.remedy}" if each.remedy else each.text)
-                    for each in found]
+            findings = [("note" if each.level == "ok" else each.level,
+                         f"{each.text.rstrip('.')}. {each.remedy}" if each.remedy else
+                         each.text) for each in found]
+            # The plug-in logs the same in TensorFlow as in the fake.
+            return [(level, text) for level, text in findings
+                    if text.removeprefix(f"{self._plugins[0]}: ") not in self._logged]
         self._prepare()
         if self._why_not:
             return [("skipped", self._why_not)]
@@ -135,8 +141,10 @@ class Checker:
         command = [self._program, check.name, *plugins, *self._options]
         if check.name == "layouts":
             return self._layouts(command)
-        findings = check_host.run(command, self._seconds, self._variables,
-                                  _LOGS.get(check.name, ()))
+        places = _LOGS.get(check.name, ())
+        findings = check_host.run(command, self._seconds, self._variables, places)
+        self._logged.update(text for _, text in findings
+                            if text.partition(": ")[0] in places)
         if check.name == "kernels" and self._whose_ops:
             findings.append(("note", "counted with the ops of TensorFlow "
                              f"{self._whose_ops}: this release is not installed"))

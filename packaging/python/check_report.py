@@ -7,7 +7,9 @@ import pathlib
 import sys
 import textwrap
 
-_COLOURS = {"passed": "32", "warning": "33", "failed": "31", "skipped": "2"}
+_COLOURS = {"passed": "32", "partly passed": "32", "warning": "33", "failed": "31",
+            "skipped": "2"}
+_WITHOUT_MARK = ("note", "partly", "skipped")  # levels of findings
 _STYLE = """
 :root { color-scheme: light dark; --text: #1b1f24; --soft: #59626c; --line: #d5dae0;
   --page: #fff; --card: #f6f8fa; --passed: #1a7f37; --warning: #8a5a00; --failed: #c02020;
@@ -24,8 +26,10 @@ section { background: var(--card); border-left: .25rem solid var(--line); margin
 summary { cursor: pointer; } details section { background: none; }
 .soft, .note { color: var(--soft); }
 """
+# A section has the class "partly passed", which are two.
 _STYLE += "".join(f".{status} {{ border-color: var(--{status}); }} "
-                  f".{status} b {{ color: var(--{status}); }}\n" for status in _COLOURS)
+                  f".{status} b {{ color: var(--{status}); }}\n" for status in _COLOURS
+                  if " " not in status)
 
 
 class Progress:
@@ -81,10 +85,13 @@ def as_text(results, in_colour):
         if result.status == "skipped":
             skipped.setdefault(result.findings[-1][1], []).append(result.check.name)
             continue
-        lines.append(f"{paint(result.status, f'{result.status:>7}')}  "
-                     f"{result.check.name}")
+        # "partly passed (14 % reached)"
+        share = [f" ({text.partition(':')[0]})" for level, text in result.findings
+                 if level == "partly" and result.status == "partly passed"]
+        status = paint(result.status, f"{result.status + ''.join(share):>7}")
+        lines.append(f"{status}  {result.check.name}")
         for level, text in _merge(result.findings):
-            mark = "" if level in ("note", "skipped") else f"{level}: "
+            mark = "" if level in _WITHOUT_MARK else f"{level}: "
             lines += textwrap.wrap(mark + text, 96, initial_indent=" " * 11,
                                    subsequent_indent=" " * 13, break_long_words=False,
                                    max_lines=12 if mark else 3,
@@ -111,7 +118,7 @@ def _section(result):
     escape = html.escape
     lines = "".join(
         f'<li class="{escape(level)}">'
-        f"{'' if level in ('note', 'skipped') else f'<b>{escape(level)}:</b> '}"
+        f"{'' if level in _WITHOUT_MARK else f'<b>{escape(level)}:</b> '}"
         f"{escape(text)}</li>" for level, text in _merge(result.findings))
     remedy = (f"<p><strong>Remedy:</strong> {escape(result.check.remedy)}</p>"
               if result.status in ("failed", "warning") else "")
@@ -128,7 +135,7 @@ def as_html(plugins, results):
     parts = ["".join(map(_section, (result for result in results
                                     if result.status == status)))
              for status in ("failed", "warning")]
-    for status in ("passed", "skipped"):
+    for status in ("passed", "partly passed", "skipped"):
         found = [_section(result) for result in results if result.status == status]
         if found:
             parts.append(f"<details><summary>{len(found)} {status}</summary>"

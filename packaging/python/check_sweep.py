@@ -53,10 +53,24 @@ def check(plugin, seconds, seed, variables):
                         f"repeat: {each['repeat']}")
     for case in found["cut_off"]:
         yield "note", f"cut off at the end of the time: {case}"
-    reached = found["units"] - len(found["not_reached"])
-    share = 100 * reached // found["units"]
-    yield "note", (f"{found['cases']} cases with seed {seed}, in TensorFlow "
-                   f"{found['tensorflow']}, in {reached} of the {found['units']} "
-                   f"combinations of ops and types ({share} %) in {seconds:g} s; more with "
-                   "--seconds, and those of one op with `tfplug op-sweep --plugin FILE.so "
-                   "--op OP`")
+    yield "note", (f"{found['cases']} cases with seed {seed} in TensorFlow "
+                   f"{found['tensorflow']}, in {found['seconds_of_cases']:g} s without its "
+                   "start; those of one op: `tfplug op-sweep --plugin FILE.so --op OP`")
+    yield from _reached(found)
+
+
+def _reached(found):
+    """Yields what a sweep that ran out of time did not try."""
+    missed, authors = set(found["not_reached"]), set(found["authors_units"])
+    if not missed:
+        return
+    reached, share = found["units"] - len(missed), 100 - 100 * len(missed) / found["units"]
+    text = f"{reached} of the {found['units']} combinations of ops and types"
+    if authors:
+        text += (f", {len(authors - missed)} of the {len(authors)} of the plug-in's own "
+                 "classes")
+    text += "; more with --seconds"
+    if share < 1:
+        yield "skipped", f"less than 1 % reached: {text}"
+    else:
+        yield "partly", f"{int(share)} % reached: {text}"

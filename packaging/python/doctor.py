@@ -202,11 +202,9 @@ def check_library(library, is_installed=False):
         return [Finding("error", f"{library} is a link to {os.readlink(library)}, which "
                         f"does not exist: {fails}.",
                         "Remove the link, or install the package again.")], []
-    problem, remedy = file_problem(library)
+    problem, remedy = file_problem(library, is_installed)
     if problem:
-        return [Finding("error", f"{library} {problem}: {fails}.", remedy if is_installed
-                        else "Build it for this machine, or name the library that the build "
-                        "wrote.")], []
+        return [Finding("error", f"{library} {problem}: {fails}.", remedy)], []
     result = _try(library)
     findings = [Finding(level, f"{library}: {text}", advice)
                 for level, text, advice in result.get("log", [])]
@@ -214,8 +212,9 @@ def check_library(library, is_installed=False):
     if "failure" in result:
         findings.insert(0, _failure(library, result))
     elif not result.get("entry_points"):
+        # TensorFlow works beside an installed one; whoever names one wants it to work.
         findings.append(Finding(
-            "warning", f"{library} exports none of TensorFlow's entry points "
+            "warning" if is_installed else "error", f"{library} exports none of TensorFlow's entry points "
             f"({', '.join(ENTRY_POINTS)}): TensorFlow loads it and nothing happens.",
             "Register the classes with tfplug's macros, such as TFPLUG_REGISTER_DEVICE, in "
             "a file that is linked into the library."))
@@ -266,8 +265,8 @@ def _about_types(library, result):
         yield Finding(
             "warning", f"{library}: {_count({name: result['kernels'][name]})} for the device "
             f"type {name}, which the library does not add: unless another plug-in does, no op "
-            "uses them.", "Register the device in this library (TFPLUG_REGISTER_DEVICE), or correct "
-            "the type of the kernels.")
+            "uses them.", "Link the file that registers the device (TFPLUG_REGISTER_DEVICE) "
+            "into this library, or correct the type of the kernels.")
     if _passes_are_lost(result):
         yield Finding(
             "error", f"{library}: the graph passes are registered for the device type "

@@ -61,6 +61,15 @@ ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphP
 _LOGGED = re.compile(r"\btfplug: (\w+): (?:([A-Z_]+): )?(.+)")
 MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine of the ELF header
 _DAMAGED = "Its file was not copied whole, or was altered: install its package again."
+_COPY = "Copy it again, whole, or build it anew."
+_THIS_MACHINE = "Install the plug-in's wheel for this machine."
+_BUILD = "Build it for this machine, or name the library that the build wrote."
+_NAME_LIBRARY = "name the library that the build writes, such as build/libmy_device.so."
+# What begins with these bytes, or has a name that ends so, and is no shared library.
+_BEGINNINGS = {b"\x7fELF": "an object file or a program",
+               b"!<arch>\n": "a static library (an archive of object files)",
+               b"PK\3\4": "a wheel or another zip file"}
+_SOURCES = (".c", ".cc", ".cpp", ".cu", ".cxx", ".h", ".hpp")
 
 
 def machine_of(header):
@@ -76,25 +85,43 @@ def remedy_for(message):
 
 # ---- The file --------------------------------------------------------------------
 
-def file_problem(path):
-    """Returns why the loader cannot map this file, and the remedy, or "" twice."""
+def _other_kind(path, header):
+    """Returns what a file that is no shared library is, with the remedy for whoever named
+    it."""
+    if path.endswith(_SOURCES):
+        return "is source code, not a shared library", f"Build it, and {_NAME_LIBRARY}"
+    kind = next((kind for begin, kind in _BEGINNINGS.items() if header.startswith(begin)), "")
+    if "zip" in kind:
+        return f"is {kind}, not a shared library", (
+            "Install the wheel (pip install), and run tfplug doctor without a name; or "
+            f"{_NAME_LIBRARY}")
+    return (f"is {kind}, not a shared library" if kind else
+            "is not a shared library for Linux"), (
+        f"Build the plug-in as a shared library (-shared), and {_NAME_LIBRARY}")
+
+
+def file_problem(path, is_installed=True):
+    """Returns why the loader cannot map this file, and the remedy, or "" twice. TensorFlow
+    finds a plug-in that is installed; somebody has named another one."""
     if not os.path.isfile(path):
         return "", ""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         header = file.read(64)
-        if header[:4] != b"\x7fELF":
-            return ("is not a shared library for Linux", "Remove it, or install its package "
-                    "again: TensorFlow loads every file named .so here.")
+        # e_type: 1 is an object file, 2 a program. An empty file is truncated.
+        if header and header[:4] != b"\x7fELF" or header[16:18] in (b"\1\0", b"\2\0"):
+            problem, remedy = _other_kind(str(path), header)
+            return problem, ("Remove it, or install its package again: TensorFlow loads "
+                             "every file named .so here.") if is_installed else remedy
+        damaged = _DAMAGED if is_installed else _COPY
+        other_machine = _THIS_MACHINE if is_installed else _BUILD
         if len(header) < 64:
-            return f"is truncated: it has {size} bytes", _DAMAGED
+            return f"is truncated: it has {size} bytes", damaged
         if header[4:6] != b"\2\1":
-            return ("is not for a 64-bit little-endian machine",
-                    "Install the plug-in's wheel for this machine.")
+            return "is not for a 64-bit little-endian machine", other_machine
         if os.uname().machine in (set(MACHINES) - {machine_of(header)}):
             return (f"is for {machine_of(header)}, and this machine is "
-                    f"{os.uname().machine}",
-                    "Install the plug-in's wheel for this machine.")
+                    f"{os.uname().machine}", other_machine)
         # Where the program and section headers, and the segments, end.
         program, sections = struct.unpack_from("<QQ", header, 32)
         entry, count, section_size, section_count = struct.unpack_from("<4H", header, 54)
@@ -107,7 +134,7 @@ def file_problem(path):
                 length, = struct.unpack_from("<Q", table, at + 32)
                 ends.append(offset + length)
     if size < max(ends):
-        return (f"is truncated: it has {size} bytes of {max(ends)} or more", _DAMAGED)
+        return f"is truncated: it has {size} bytes of {max(ends)} or more", damaged
     return "", ""
 
 

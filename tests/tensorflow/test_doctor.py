@@ -140,7 +140,7 @@ def test_each_plugin_is_reported(tmp_path):
     assert no_device["level"] == "ok" and "TF_InitKernel; 1 kernel in" in no_device["text"]
     assert kernels["level"] == "warning" and "1 kernel for the device type LOST, " in (
         kernels["text"]), kernels
-    assert "TFPLUG_REGISTER_DEVICE" in kernels["remedy"]
+    assert "Link the file that registers the device" in kernels["remedy"]
     works, lacks = about(findings, f"/{plugin.name}")
     assert works["level"] == "ok" and "devices: SMALL x 1" in works["text"]
     # As one without kernels: both are steps of the guide to a first device.
@@ -340,6 +340,20 @@ def test_check_counts_the_same_kernels():
         found, done.stdout)
 
 
+def test_a_refused_kernel_is_reported_once(monkeypatch):
+    """Although tfplug check registers the kernels in a fake and in TensorFlow."""
+    monkeypatch.setenv("FEW_A_KERNELS", "Mul ArgMax")
+    checks = [f"--only={name}" for name in ("kernel-ops", "tensorflow")]
+    for some, where in ((checks, "kernel-ops"), (checks[1:], "tensorflow")):
+        done = subprocess.run(
+            [sys.executable, "-B", SOURCE / "check.py", "--json", *some,
+             harness.small_plugin_path("few_a")], text=True, check=False,
+            stdout=subprocess.PIPE)
+        refused = [each["name"] for each in json.loads(done.stdout)["checks"]
+                   for found in each["findings"] if "its kernel is left out" in found["text"]]
+        assert refused == [where], done.stdout
+
+
 def test_a_device_that_is_called_gpu(monkeypatch):
     monkeypatch.setenv("TFPLUG_DEVICE_TYPE", "SIM=GPU")
     library = harness.plugin_path()
@@ -356,17 +370,43 @@ def test_libraries_that_are_not_installed(tmp_path):
     done = doctor("libmine.so", directory=tmp_path)  # not a name for the loader to look up
     assert done.returncode == 0, done.stdout
     assert "  libmine.so: Keras trains on SIM (Keras " in done.stdout
-    (tmp_path / "libtext.so").write_text("This is no library. " * 9)
     for path, text, remedy in (
             (tmp_path, "is a folder", "such as"), ("/nowhere/lib.so", "There is no file",
-             "Name the library"), ("/etc", "is a folder", "there is none in it"),
-            (tmp_path / "libtext.so", "is not a shared library for Linux: TensorFlow cannot "
-             "load it", "Build it for this machine")):
-        done = doctor(path)
-        assert done.returncode == 1
-        tensorflow, error, advice = done.stdout.splitlines()
-        assert "ok" in tensorflow and error.startswith("  error") and text in error, error
-        assert remedy in advice
+             "Name the library"), ("/etc", "is a folder", "there is none in it")):
+        assert_only_error(doctor(path), text, remedy)
+
+
+def assert_only_error(done, text, remedy):
+    assert done.returncode == 1
+    tensorflow, error, advice = done.stdout.splitlines()
+    assert "ok" in tensorflow and error.startswith("  error") and text in error, error
+    assert remedy in advice, advice
+
+
+def test_named_files_that_are_no_plugin(tmp_path):
+    compile_library(tmp_path / "libplain.so", SOURCES["no_entry"])
+    subprocess.run(["cc", "-x", "c", "-c", "-o", tmp_path / "plain.o", "-"],
+                   input=SOURCES["no_entry"], text=True, check=True)
+    whole = (tmp_path / "libplain.so").read_bytes()
+    for name, content in (("libhalf.so", whole[:len(whole) // 2]), ("libnone.so", b""),
+                          ("libfew.so", whole[:20]), ("libtext.so", b"No library. " * 9),
+                          ("device.cc", b"int main() {}\n"), ("libold.a", b"!<arch>\n"),
+                          ("my_device-1.0-py3-none-any.whl", b"PK\3\4")):
+        (tmp_path / name).write_bytes(content)
+    for name, text, remedy in (
+            ("libplain.so", "exports none of TensorFlow's entry points", "linked into"),
+            ("libhalf.so", "is truncated: it has", "Copy it again, whole, or build it anew."),
+            ("libfew.so", "is truncated: it has 20 bytes", "Copy it again"),
+            ("libnone.so", "is truncated: it has 0 bytes", "Copy it again"),
+            ("libtext.so", "is not a shared library for Linux: TensorFlow cannot load it",
+             "Build the plug-in as a shared library"),
+            ("device.cc", "is source code, not a shared library", "Build it, and name the "
+             "library that the build writes, such as build/libmy_device.so."),
+            ("plain.o", "is an object file or a program", "(-shared), and name the"),
+            ("libold.a", "is a static library", "(-shared), and name the"),
+            ("my_device-1.0-py3-none-any.whl", "is a wheel or another zip file",
+             "pip install")):
+        assert_only_error(doctor(tmp_path / name), text, remedy)
 
 
 def test_a_missing_plugin_has_a_remedy(tmp_path):

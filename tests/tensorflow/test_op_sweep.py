@@ -99,12 +99,14 @@ def report_of_an_undrawable_case():
     def refuse(case):
         raise draw.Undrawable("no such arguments")
     rows.draw_arguments = refuse
-    unit = types.SimpleNamespace(op="Abs", types=(), id=1, type_text="", name="Abs")
+    unit = types.SimpleNamespace(op="Abs", types=(), id=1, type_text="", name="Abs",
+                                 is_authors=False)
     options = types.SimpleNamespace(case="", hostile=False, plugin="p", seed=1)
     collected = report.Report(options, "SIM", [unit], [])
     for number in ("3", "5"):
         collected.add((0, [number], ""), [main.judge_case(options, unit, number, "", None, "")])
-    return report.text(collected.document(seconds=1, left_out=0)).splitlines()
+    return report.text(collected.document(seconds=9, seconds_of_cases=1.2,
+                                          left_out=0)).splitlines()
 
 
 def test_a_case_that_cannot_be_drawn_is_reported():
@@ -112,6 +114,43 @@ def test_a_case_that_cannot_be_drawn_is_reported():
     assert result.ok, result
     at = result.value.index("Cases that could not be drawn (1):")
     assert result.value[at + 1] == "  Abs case 3 and 1 more: no such arguments"
+    assert result.value[-1] == (
+        "2 cases of 1 ops in 1 combinations of types in 1.2 s, and 7.8 s for the start of "
+        "TensorFlow: 0 mismatches")
+
+
+def order_of_units():
+    """Returns the order of the units of two ops with kernels of both kinds."""
+    from tensorflow.core.framework import types_pb2
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from op_sweep import plan
+    types = (types_pb2.DT_FLOAT, types_pb2.DT_HALF, types_pb2.DT_INT32)
+    units = [plan.Unit(op, (("T", number),), frozenset(), True,
+                       2 if op == "Relu" and number == types[1] or op == "Zeta" else 1)
+             for op in ("Abs", "Relu", "Zeta") for number in types]
+    return [[[unit.op, unit.is_authors] for unit in plan.in_order(units, seed)]
+            for seed in range(20)]
+
+
+def test_kernels_of_the_authors_classes_come_first():
+    orders = harness.run(order_of_units)
+    assert orders.ok, orders
+    for order in orders.value:
+        # Of each half, one choice of types of each op comes before the next one.
+        assert order == [
+            ["Relu", True], *[["Zeta", True]] * 3,
+            *[["Abs", False], ["Relu", False]] * 2, ["Abs", False]]
+
+
+def test_the_authors_kernels_of_a_device_are_swept_in_any_time():
+    # examples/cpu_sim has thousands of combinations, and three ops of its own.
+    _, report = _sweep(str(harness.plugin_path()), "--seconds", "1", "--jobs", "1")
+    own = set(report["authors_units"])
+    assert {"TfplugAttention T=float32", "Where T=float32"} <= own
+    assert report["units"] > 100 * len(own)
+    missed = set(report["not_reached"])
+    assert own - missed and len(missed) > 0.9 * report["units"]
+    assert not missed & own or len(own - missed) == report["units"] - len(missed)
 
 
 def test_the_time_is_kept():

@@ -31,6 +31,9 @@ FUSED = re.compile(r"TfplugFused(Map|Reduce|MatMul)V\d+")
 _NEW_VALUES = re.compile(r"TfplugNew(TrainingValues|Slices)V\d+")
 # Pairs of types of one op, such as those of Cast, are sampled beyond this number.
 _MOST_PAIRS = 400
+# The least priority of the kernels of an author's classes in a library that also has those
+# that tfplug makes: see RegisterKernels in tfplug/kernel/internal/init_kernel.h.
+_PRIORITY_OF_AUTHORS = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,11 +44,17 @@ class Unit:
     types: tuple  # ((attribute, DataType), ...)
     host: frozenset  # arguments in host memory
     on_cpu: bool  # whether TensorFlow's CPU has a kernel for these types
+    priority: int = 0  # of the kernel: TensorFlow uses the one with the highest
 
     @property
     def type_text(self):
         return ",".join(f"{name}={dtypes.as_dtype(number).name}"
                         for name, number in self.types)
+
+    @property
+    def is_authors(self):
+        """Returns whether the kernel is none of those that tfplug makes in this library."""
+        return self.priority >= _PRIORITY_OF_AUTHORS
 
     @property
     def name(self):
@@ -171,15 +180,22 @@ def units(device_type, seed, ops=(), wanted_types=""):
             choices = choices[::-(-len(choices) // _MOST_PAIRS)]
         for choice in choices:
             types = tuple(sorted(zip((name for name, _ in constraints), choice)))
-            found[kernel.op, types] = Unit(
-                kernel.op, types, frozenset(kernel.host_memory_arg),
-                has_cpu_kernel(kernel.op, dict(types)))
-    # One choice of types of each op, then another one: a short run covers all ops.
-    by_op = {}
-    for unit in sorted(found.values(), key=lambda unit: (
+            earlier = found.get((kernel.op, types))
+            if earlier is None or earlier.priority < kernel.priority:
+                found[kernel.op, types] = Unit(
+                    kernel.op, types, frozenset(kernel.host_memory_arg),
+                    has_cpu_kernel(kernel.op, dict(types)), kernel.priority)
+    return in_order((unit for unit in found.values()
+                     if wanted_types in ("", unit.type_text)), seed), sorted(unknown)
+
+
+def in_order(found, seed):
+    """Returns the Units in the order in which they are swept: first those of an author's
+    classes; of each half, one choice of types of each op, then another one, so that a
+    short run covers all ops."""
+    halves = {}, {}
+    for unit in sorted(found, key=lambda unit: (
             unit.op, zlib.crc32(f"{seed} {unit.type_text}".encode()))):
-        if wanted_types in ("", unit.type_text):
-            by_op.setdefault(unit.op, []).append(unit)
-    result = [unit for rank in itertools.zip_longest(*by_op.values())
-              for unit in rank if unit]
-    return result, sorted(unknown)
+        halves[not unit.is_authors].setdefault(unit.op, []).append(unit)
+    return [unit for by_op in halves for rank in itertools.zip_longest(*by_op.values())
+            for unit in rank if unit]

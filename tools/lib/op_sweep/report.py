@@ -116,6 +116,7 @@ class Report:
         return {
             **facts, "plugin": str(self._options.plugin), "device": self._device,
             "seed": self._options.seed, "units": len(names),
+            "authors_units": [unit.name for unit in self._units if unit.is_authors],
             "ops": len({unit.op for unit in self._units}),
             "cases": sum(self._cases.values()), "statuses": dict(self._counts),
             "mismatches": [
@@ -193,6 +194,7 @@ def text(document):
                      "increase --seconds")
     lines.append(
         f"{document['cases']} cases of {document['ops']} ops in {document['units']} "
-        f"combinations of types in {document['seconds']} s: "
-        f"{len(document['mismatches'])} mismatches")
+        f"combinations of types in {document['seconds_of_cases']} s, and "
+        f"{document['seconds'] - document['seconds_of_cases']:.1f} s for the start of "
+        f"TensorFlow: {len(document['mismatches'])} mismatches")
     return "\n".join(lines)

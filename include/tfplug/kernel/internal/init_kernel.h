@@ -91,7 +91,9 @@ class KernelBuilder {
     if (device_type.empty()) {
       return absl::FailedPreconditionError(
           "the kernel has no device type, because this library registers no "
-          "device; write KernelDef(...).Device(\"TYPE\")");
+          "device; link the file with TFPLUG_REGISTER_DEVICE into it, or name "
+          "the type behind the op, as in "
+          "tfplug::ops::Relu().T<float>().Device(\"MY_DEVICE\")");
     }
     const char* const op = registration.def.op().c_str();
     const bool is_async =
@@ -179,13 +181,13 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
                               std::vector<std::string>& registered) {
   constexpr char kSlot[] = "TF_InitKernel";
   const size_t count = TypeCombination::Count(registration.def);
-  const std::string priority = std::to_string(registration.def.priority());
+  const std::string suffix = "/" + std::to_string(registration.def.priority());
   std::string is_new(count, true);
   bool all_are_new = true;
   for (size_t i = 0; i < count; ++i) {
     const std::string name =
         TypeCombination{registration, device_type, i}.ToString();
-    if (AddName(registered, name + "/" + priority)) continue;
+    if (AddName(registered, name + suffix)) continue;
     is_new[i] = false;
     all_are_new = false;
     internal::LogFailure(kSlot,
