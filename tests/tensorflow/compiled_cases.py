@@ -2,6 +2,8 @@
 """Runs Keras on a device whose kernels tfplug generates, for test_opencl.py and
 test_vulkan.py. `kind` is the type of the device."""
 
+import harness
+
 
 def train(device, steps):
     """Returns the losses of a perceptron and its weights after the last step."""
@@ -19,7 +21,8 @@ def train(device, steps):
             random.uniform(-.3, .3, weight.shape) for weight in model.get_weights()])
         model.compile(
             optimizer=keras.optimizers.SGD(0.1, momentum=0.9),
-            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            **harness.without_xla_on_cpu(device))
         history = model.fit(x, labels, batch_size=16, epochs=steps // 2, verbose=0,
                             shuffle=False)
         return [history.history["loss"],

@@ -18,6 +18,7 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import gc
 import importlib.machinery
 import importlib.util
 import inspect
@@ -56,6 +57,12 @@ def small_plugin_path(name):
     folder = os.environ.get("TFPLUG_TEST_PLUGINS") or (
         build / "tests/tensorflow/plugins")
     return pathlib.Path(folder).resolve() / f"libtfplug_{name}.so"
+
+
+def without_xla_on_cpu(device):
+    """Returns arguments of a Keras model's compile(): on the CPU, whose results others are
+    compared with, XLA would take longer than the training; elsewhere Keras decides."""
+    return {"jit_compile": False} if "CPU" in device else {}
 
 
 def package_environment(place):
@@ -216,7 +223,12 @@ def _serve():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     installed_plugins.hide()  # a device cannot be registered twice
+    gc.disable()
     import tensorflow  # noqa: F401
+    # Otherwise each child that exits would look for garbage in all modules, which takes
+    # a second; its own objects are destroyed as ever.
+    gc.freeze()
+    gc.enable()
     for line in sys.stdin:
         children = []
         for folder, environment in json.loads(line):

@@ -4,6 +4,8 @@ settings of `compile`), and runs `fit`, `predict` and `evaluate` on a device."""
 
 import random
 
+import harness
+
 # An input's kind: shape without the batch, and the type of its elements.
 IMAGE, VOLUME, SEQUENCE, TOKENS, VECTOR = "image", "volume", "sequence", "tokens", "vector"
 VOCABULARY = 50
@@ -173,7 +175,7 @@ def run(seed, device):
         model = keras.Model(inputs, y)
         eager = draw.maybe(0.15)
         model.compile(draw.optimizer(), loss, run_eagerly=eager,
-                      steps_per_execution=1 if eager else draw.choice([1, 1, 3]))
+                      **harness.without_xla_on_cpu(device), steps_per_execution=1 if eager else draw.choice([1, 1, 3]))
         data = [numbers.integers(0, VOCABULARY, (examples, *i.shape[1:]))
                 if i.dtype == "int32" else
                 numbers.normal(size=(examples, *i.shape[1:])).astype(i.dtype)

@@ -9,7 +9,7 @@ import harness
 import numpy as np
 from language_sweep import nvrtc
 import pytest
-from test_backend import MODELS, train
+from test_backend import check_trains_as_on_the_cpu, MODELS
 from test_like_gpus import use_in_child
 
 BUILD = pathlib.Path(os.environ.get("TFPLUG_BUILD") or harness.ROOT / "build/gcc")
@@ -30,12 +30,7 @@ def run(function, *arguments, **environment):
 @pytest.mark.parametrize("environment", [{}, BLAS], ids=["kernels", "cublas"])
 @pytest.mark.parametrize("name", MODELS)
 def test_keras_trains_as_on_the_cpu(name, environment):
-    device = run(train, name, "device", **environment)
-    assert device.ok, device
-    cpu = harness.run(train, name, "CPU", plugin=False)
-    assert cpu.ok, cpu
-    for here, there in zip(device.value, cpu.value, strict=True):
-        np.testing.assert_allclose(here, there, rtol=2e-3, atol=2e-3)
+    check_trains_as_on_the_cpu(name, **ENVIRONMENT, **environment)
 
 
 def test_a_child_forked_before_the_first_use_has_devices():
