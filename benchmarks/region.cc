@@ -22,9 +22,12 @@ using tfplug::Expression;
 using tfplug::Operand;
 using tfplug::op_kernels_internal::FlatLaunch;
 using tfplug::op_kernels_internal::LaunchOf;
+using tfplug::op_kernels_internal::Place;
 using tfplug::op_kernels_internal::RecordedLaunch;
 using tfplug::op_kernels_internal::Target;
 using Table = tfplug::primitives::PrimitiveTable;
+
+Place InBuffer(const Operand&) { return {1, 64}; }
 
 // A primitive that does nothing, and a launch of it.
 template <auto member>
@@ -36,7 +39,7 @@ struct Empty<member> {
     return absl::OkStatus();
   }
   static std::unique_ptr<RecordedLaunch> Launch(A... a) {
-    return std::make_unique<LaunchOf<member, true, A...>>(a...);
+    return std::make_unique<LaunchOf<member, true, A...>>(InBuffer, a...);
   }
 };
 
@@ -58,7 +61,7 @@ std::unique_ptr<RecordedLaunch> MapOf(size_t num_inputs) {
   using A = absl::Span<Operand>;
   return std::make_unique<
       LaunchOf<&Table::map, false, const Expression&, A, A>>(
-      Sum(), absl::MakeSpan(inputs), absl::MakeSpan(outputs));
+      InBuffer, Sum(), absl::MakeSpan(inputs), absl::MakeSpan(outputs));
 }
 
 constexpr std::pair<const char*, int> kLaunches[] = {
@@ -69,7 +72,8 @@ std::unique_ptr<RecordedLaunch> Make(const std::string& name) {
   auto inputs = Matrices(5), outputs = Matrices(3);
   const Operand matrix = inputs[0];
   if (name == "MapFlat") {
-    return std::make_unique<FlatLaunch>(Sum(), tfplug::FlatOperands{64, 0, {}});
+    return std::make_unique<FlatLaunch>(Sum(), tfplug::FlatOperands{64, 0, {}},
+                                        std::vector<Place>(3, {1, 64}));
   }
   if (name == "Map") return MapOf(2);
   if (name == "MapOfMany") return MapOf(8);
@@ -104,11 +108,8 @@ int main(int argc, char** argv) {
   }
   const auto launch = Make(argv[1]);
   if (launch == nullptr) return 1;
-  // The largest launch has as many.
-  launch->places.assign(12, {0, 64});
-  if (std::string(argv[1]) == "MapFlat") launch->places.resize(3);
   static char memory[1024];
-  const std::vector<char*> buffers = {memory};
+  const std::vector<char*> buffers = {nullptr, memory};
   Table table = {};
   table.map_flat = [](void*, void*, const Expression&,
                       const tfplug::FlatOperands&) { return absl::OkStatus(); };

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_OP_KERNELS_INTERNAL_REGION_LAUNCHES_H_
 #define TFPLUG_OP_KERNELS_INTERNAL_REGION_LAUNCHES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,15 +27,13 @@
 // repeated on other memory.
 namespace tfplug::op_kernels_internal {
 
-// An address as a distance from the beginning of a buffer. Without a buffer,
-// the address is null.
+// An address as a distance from the beginning of a buffer. Buffer 0 begins at
+// null.
 struct Place {
-  int buffer = -1;
+  size_t buffer = 0;
   int64_t offset = 0;
 
-  void* At(const std::vector<char*>& buffers) const {
-    return buffer < 0 ? nullptr : buffers[static_cast<size_t>(buffer)] + offset;
-  }
+  void* At(char* const* buffers) const { return buffers[buffer] + offset; }
 };
 
 // A backend on one stream.
@@ -48,76 +47,34 @@ struct Target {
 class RecordedLaunch {
  public:
   virtual ~RecordedLaunch() = default;
-  // Repeats the launch with these buffers.
+  // Repeats the launch with these buffers, of which the first is null.
   virtual absl::Status Run(const Target& target,
                            const std::vector<char*>& buffers) const = 0;
 
-  int node = 0;               // the node of the region that launches it
-  std::vector<Place> places;  // of the operands, in order
+  int node = 0;  // the node of the region that launches it
 };
 
-using OwnedOperands = std::vector<Operand>;
+// ---- Arguments that are kept -------------------------------------------------
 
-// A copy of operands for one launch, of their first dimensions only.
-class LaunchedOperands {
- public:
-  // NOLINTNEXTLINE(google-explicit-constructor): for Pack::As.
-  LaunchedOperands(const OwnedOperands& operands) : size_(operands.size()) {
-    char* to = storage_;
-    if (ABSL_PREDICT_FALSE(size_ > kMost)) {
-      more_.reset(new char[size_ * sizeof(Operand)]);
-      to = more_.get();
-    }
-    operands_ = reinterpret_cast<Operand*>(to);
-    for (const Operand& operand : operands) {
-      Copy(operand, to);
-      to += sizeof(Operand);
-    }
-  }
-  LaunchedOperands(const LaunchedOperands&) = delete;
-  LaunchedOperands& operator=(const LaunchedOperands&) = delete;
-  Operand* begin() { return operands_; }
-  Operand* end() { return operands_ + size_; }
-  absl::Span<Operand> span() { return absl::MakeSpan(operands_, size_); }
-
- private:
-  static constexpr size_t kMost = 16;
-  static_assert(std::is_trivially_copyable_v<Operand>);
-
-  // Most views have few dimensions: copies of the others take most of the time.
-  static void Copy(const Operand& from, char* to) {
-    if (ABSL_PREDICT_TRUE(from.rank <= 2)) return CopyDims<2>(from, to);
-    if (ABSL_PREDICT_TRUE(from.rank <= 4)) return CopyDims<4>(from, to);
-    std::memcpy(to, &from, sizeof(Operand));
-  }
-  template <size_t n>
-  static void CopyDims(const Operand& from, char* to) {
-    std::memcpy(to, &from, offsetof(Operand, dims) + n * sizeof(int64_t));
-    std::memcpy(to + offsetof(Operand, strides), from.strides.data(),
-                n * sizeof(int64_t));
-  }
-
-  const size_t size_;
-  Operand* operands_;
-  alignas(Operand) char storage_[kMost * sizeof(Operand)];
-  std::unique_ptr<char[]> more_;
+struct KeptOperand {
+  Operand view;
+  Place place;
 };
 
-// ForEachOperand calls visit(operand) for each operand of an argument.
-template <class T, class Visit>
-void ForEachOperand(const T&, const Visit&) {}
-template <class Visit>
-void ForEachOperand(Operand& operand, const Visit& visit) {
-  visit(operand);
-}
-template <class Visit>
-void ForEachOperand(OwnedOperands& operands, const Visit& visit) {
-  for (Operand& operand : operands) visit(operand);
-}
-template <class Visit>
-void ForEachOperand(LaunchedOperands& operands, const Visit& visit) {
-  for (Operand& operand : operands) visit(operand);
-}
+struct KeptOperands {
+  std::unique_ptr<KeptOperand[]> all;
+  size_t count = 0;
+  int rank = 0;  // the largest
+};
+
+// The operands of a batch normalization, and the place of each, in order.
+template <class T>
+struct KeptStruct {
+  T operands;
+  std::vector<Place> places;
+};
+
+// ForEachOperand calls visit(operand) for each operand of a struct.
 template <class Visit>
 void ForEachOperand(BatchNormTrainingOperands& o, const Visit& visit) {
   for (Operand* operand :
@@ -142,46 +99,125 @@ void ForEachOperand(BatchNormGradientOperands& o, const Visit& visit) {
   }
 }
 
-// The type in which an argument of a primitive is kept, and the argument made
-// of it.
-template <class A>
-struct Kept {
-  using Type = std::decay_t<A>;
-  template <class T>
-  static A Argument(T& value) {
-    return value;
-  }
-};
-template <class T>
-struct Kept<absl::Span<T>> {
-  using Type = OwnedOperands;
-  static absl::Span<T> Argument(LaunchedOperands& value) {
-    return value.span();
-  }
-};
-
-// The type of an argument during a launch: operands are copied, because their
-// addresses differ from run to run and a primitive may change them.
-template <class T>
-inline constexpr bool kHasOperands =
-    std::is_same_v<T, Operand> ||
-    std::is_same_v<T, BatchNormTrainingOperands> ||
-    std::is_same_v<T, BatchNormInferenceOperands> ||
-    std::is_same_v<T, BatchNormGradientOperands>;
-template <class A>
-using During = std::conditional_t<
-    std::is_same_v<typename Kept<A>::Type, OwnedOperands>, LaunchedOperands,
-    std::conditional_t<kHasOperands<typename Kept<A>::Type>,
-                       typename Kept<A>::Type, const typename Kept<A>::Type&>>;
-
-template <class A>
-typename Kept<A>::Type Keep(const std::remove_reference_t<A>& argument) {
-  if constexpr (std::is_same_v<typename Kept<A>::Type, OwnedOperands>) {
-    return OwnedOperands(argument.begin(), argument.end());
-  } else {
-    return argument;
-  }
+// Keep returns an argument of a primitive as it is kept. place_of(operand)
+// returns the place of an operand.
+template <class PlaceOf, class T>
+T Keep(const PlaceOf&, const T& argument) {
+  return argument;
 }
+template <class PlaceOf>
+KeptOperand Keep(const PlaceOf& place_of, const Operand& operand) {
+  return {operand, place_of(operand)};
+}
+template <class PlaceOf>
+KeptOperands Keep(const PlaceOf& place_of, absl::Span<const Operand> operands) {
+  KeptOperands kept;
+  kept.all.reset(new KeptOperand[operands.size()]);
+  for (const Operand& operand : operands) {
+    kept.all[kept.count++] = {operand, place_of(operand)};
+    kept.rank = std::max(kept.rank, operand.rank);
+  }
+  return kept;
+}
+template <class PlaceOf>
+KeptOperands Keep(const PlaceOf& place_of, absl::Span<Operand> operands) {
+  return Keep(place_of, absl::Span<const Operand>(operands));
+}
+template <class PlaceOf, class T>
+KeptStruct<T> KeepStruct(const PlaceOf& place_of, const T& operands) {
+  KeptStruct<T> kept = {operands, {}};
+  ForEachOperand(kept.operands, [&](const Operand& operand) {
+    kept.places.push_back(place_of(operand));
+  });
+  return kept;
+}
+template <class PlaceOf>
+auto Keep(const PlaceOf& place_of, const BatchNormTrainingOperands& operands) {
+  return KeepStruct(place_of, operands);
+}
+template <class PlaceOf>
+auto Keep(const PlaceOf& place_of, const BatchNormInferenceOperands& operands) {
+  return KeepStruct(place_of, operands);
+}
+template <class PlaceOf>
+auto Keep(const PlaceOf& place_of, const BatchNormGradientOperands& operands) {
+  return KeepStruct(place_of, operands);
+}
+
+// ---- Arguments of one launch -------------------------------------------------
+
+// Makes a launch's arguments of those that are kept. Operands are copied,
+// because their addresses differ from run to run and a primitive may change
+// them.
+class LaunchArguments {
+ public:
+  LaunchArguments(size_t num_operands, const std::vector<char*>& buffers)
+      : buffers_(buffers.data()), to_(storage_) {
+    if (ABSL_PREDICT_FALSE(num_operands > kMost)) {
+      more_.reset(new char[num_operands * sizeof(Operand)]);
+      to_ = more_.get();
+    }
+  }
+  LaunchArguments(const LaunchArguments&) = delete;
+  LaunchArguments& operator=(const LaunchArguments&) = delete;
+
+  template <class T>
+  const T& Make(const T& kept) {
+    return kept;
+  }
+  const Operand& Make(const KeptOperand& kept) {
+    return *CopyAll(&kept, 1, kept.view.rank);
+  }
+  absl::Span<Operand> Make(const KeptOperands& kept) {
+    return {CopyAll(kept.all.get(), kept.count, kept.rank), kept.count};
+  }
+  template <class T>
+  T Make(const KeptStruct<T>& kept) {
+    T operands = kept.operands;
+    const Place* place = kept.places.data();
+    ForEachOperand(operands, [&](Operand& operand) {
+      operand.data = (place++)->At(buffers_);
+    });
+    return operands;
+  }
+
+ private:
+  static constexpr size_t kMost = 16;
+  static_assert(std::is_trivially_copyable_v<Operand>);
+
+  // Most views have few dimensions: copies of the others take most of the time.
+  Operand* CopyAll(const KeptOperand* from, size_t count, int rank) {
+    if (ABSL_PREDICT_TRUE(rank <= 2)) return CopyDims<2>(from, count);
+    if (ABSL_PREDICT_TRUE(rank <= 4)) return CopyDims<4>(from, count);
+    return CopyDims<kMaxViewRank>(from, count);
+  }
+  // Copies `dims` dimensions of each operand.
+  template <size_t dims>
+  Operand* CopyDims(const KeptOperand* from, size_t count) {
+    char* const first = to_;
+    char* const* const buffers = buffers_;
+    char* to = first;
+    for (size_t left = count; left > 0; --left, ++from, to += sizeof(Operand)) {
+      constexpr size_t kData = offsetof(Operand, data),
+                       kScalar = offsetof(Operand, scalar),
+                       kStrides = offsetof(Operand, strides),
+                       kSize = dims * sizeof(int64_t);
+      const char* const view = reinterpret_cast<const char*>(&from->view);
+      std::memcpy(to, view, kData);
+      std::memcpy(to + kScalar, view + kScalar,
+                  offsetof(Operand, dims) + kSize - kScalar);
+      std::memcpy(to + kStrides, view + kStrides, kSize);
+      reinterpret_cast<Operand*>(to)->data = from->place.At(buffers);
+    }
+    to_ = first + count * sizeof(Operand);
+    return reinterpret_cast<Operand*>(first);
+  }
+
+  char* const* const buffers_;
+  char* to_;
+  alignas(Operand) char storage_[kMost * sizeof(Operand)];
+  std::unique_ptr<char[]> more_;
+};
 
 // A list of values. A std::tuple would do, but is compiled for several times as
 // long.
@@ -193,15 +229,10 @@ template <class Indices, class... T>
 struct PackOf;
 template <size_t... i, class... T>
 struct PackOf<std::index_sequence<i...>, T...> : PackValue<i, T>... {
-  // Calls call(value...), of which each may be changed.
+  // Calls call(value...).
   template <class Call>
-  decltype(auto) Apply(const Call& call) {
+  decltype(auto) Apply(const Call& call) const {
     return call(PackValue<i, T>::value...);
-  }
-  // Returns a list of other types with the same values.
-  template <class... U>
-  auto As() const {
-    return PackOf<std::index_sequence<i...>, U...>{{PackValue<i, T>::value}...};
   }
 };
 template <class... T>
@@ -212,48 +243,56 @@ using Pack = PackOf<std::index_sequence_for<T...>, T...>;
 template <auto member, bool kLauncher, class... A>
 class LaunchOf final : public RecordedLaunch {
  public:
-  explicit LaunchOf(const std::remove_reference_t<A>&... arguments)
-      : arguments_{{Keep<A>(arguments)}...} {}
-
-  Pack<typename Kept<A>::Type...>& arguments() { return arguments_; }
+  // place_of(operand) returns the place of an operand; called in order.
+  template <class PlaceOf>
+  explicit LaunchOf(const PlaceOf& place_of,
+                    const std::remove_reference_t<A>&... arguments)
+      : arguments_{{Keep(
+            [&](const Operand& operand) {
+              ++num_operands_;
+              return place_of(operand);
+            },
+            arguments)}...} {}
 
   absl::Status Run(const Target& target,
                    const std::vector<char*>& buffers) const override {
-    return arguments_.template As<During<A>...>().Apply([&](auto&... argument) {
-      const Place* place = places.data();
-      (ForEachOperand(
-           argument,
-           [&](Operand& operand) { operand.data = (place++)->At(buffers); }),
-       ...);
+    LaunchArguments arguments(num_operands_, buffers);
+    return arguments_.Apply([&](const auto&... kept) {
       if constexpr (kLauncher) {
         return (target.table->*member)(target.backend, target.stream,
                                        *target.launcher,
-                                       Kept<A>::Argument(argument)...);
+                                       arguments.Make(kept)...);
       } else {
         return (target.table->*member)(target.backend, target.stream,
-                                       Kept<A>::Argument(argument)...);
+                                       arguments.Make(kept)...);
       }
     });
   }
 
  private:
-  Pack<typename Kept<A>::Type...> arguments_;
+  size_t num_operands_ = 0;
+  Pack<decltype(Keep(std::declval<Place (&)(const Operand&)>(),
+                     std::declval<const std::remove_reference_t<A>&>()))...>
+      arguments_;
 };
 
 // A launch of MapFlat, whose operands are addresses.
 class FlatLaunch final : public RecordedLaunch {
  public:
-  FlatLaunch(Expression expression, const FlatOperands& operands)
-      : expression_(std::move(expression)), operands_(operands) {}
+  FlatLaunch(Expression expression, const FlatOperands& operands,
+             std::vector<Place> places)
+      : expression_(std::move(expression)),
+        operands_(operands),
+        places_(std::move(places)) {}
 
   absl::Status Run(const Target& target,
                    const std::vector<char*>& buffers) const override {
     std::array<void*, FlatOperands::kMost> addresses;
-    for (size_t i = 0; i < places.size(); ++i) {
-      addresses[i] = places[i].At(buffers);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      addresses[i] = places_[i].At(buffers.data());
     }
     FlatOperands operands = operands_;
-    operands.addresses = absl::MakeConstSpan(addresses.data(), places.size());
+    operands.addresses = absl::MakeConstSpan(addresses.data(), places_.size());
     return target.table->map_flat(target.backend, target.stream, expression_,
                                   operands);
   }
@@ -261,6 +300,7 @@ class FlatLaunch final : public RecordedLaunch {
  private:
   const Expression expression_;
   FlatOperands operands_;  // without addresses
+  const std::vector<Place> places_;
 };
 
 }  // namespace tfplug::op_kernels_internal

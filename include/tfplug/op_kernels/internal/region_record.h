@@ -131,15 +131,15 @@ class RegionRecord {
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(void* const arena, arena_run.Allocate(arena_size_));
-    std::vector<char*> addresses(buffers_.size());
+    std::vector<char*> addresses(buffers_.size() + 1);  // null first
     for (size_t b = 0; b < buffers_.size(); ++b) {
       const RegionBuffer& buffer = buffers_[b];
       const auto index = static_cast<size_t>(buffer.index);
-      addresses[b] = buffer.kind == RegionBuffer::Kind::kInput
-                         ? static_cast<char*>(inputs[index].data())
-                     : buffer.kind == RegionBuffer::Kind::kOutput
-                         ? static_cast<char*>(outputs[index].data())
-                         : static_cast<char*>(arena) + buffer.offset;
+      addresses[b + 1] = buffer.kind == RegionBuffer::Kind::kInput
+                             ? static_cast<char*>(inputs[index].data())
+                         : buffer.kind == RegionBuffer::Kind::kOutput
+                             ? static_cast<char*>(outputs[index].data())
+                             : static_cast<char*>(arena) + buffer.offset;
     }
     for (const auto& launch : launches_) {
       absl::Status status = launch->Run(target, addresses);

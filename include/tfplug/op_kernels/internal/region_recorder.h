@@ -234,7 +234,8 @@ class RegionRecorder final : public LaunchObserver {
     RegionBuffer& buffer = record_->buffers_[static_cast<size_t>(b)];
     buffer.last = static_cast<int>(record_->launches_.size());
     if (buffer.first < 0) buffer.first = buffer.last;
-    return {b, data - places_[static_cast<size_t>(b)].address};
+    const auto index = static_cast<size_t>(b);
+    return {index + 1, data - places_[index].address};
   }
   // Does the same for a view. A view may begin outside of the memory that its
   // elements are in.
@@ -270,14 +271,10 @@ class RegionRecorder final : public LaunchObserver {
   }
   template <auto member, bool kLauncher, class... A>
   absl::Status AddCall(A... arguments) {
-    auto* const launch = new LaunchOf<member, kLauncher, A...>(arguments...);
-    std::unique_ptr<RecordedLaunch> owned(launch);
-    const auto add_place = [&](Operand& operand) {
-      launch->places.push_back(PlaceOf(operand));
-    };
-    launch->arguments().Apply(
-        [&](auto&... kept) { (ForEachOperand(kept, add_place), ...); });
-    return Add(std::move(owned), [&](const Target& target) {
+    auto launch = std::make_unique<LaunchOf<member, kLauncher, A...>>(
+        [this](const Operand& operand) { return PlaceOf(operand); },
+        arguments...);
+    return Add(std::move(launch), [&](const Target& target) {
       if constexpr (kLauncher) {
         return (target.table->*member)(target.backend, target.stream,
                                        *target.launcher, arguments...);
@@ -289,7 +286,7 @@ class RegionRecorder final : public LaunchObserver {
   }
   absl::Status AddFlat(const Expression& expression,
                        const FlatOperands& operands) {
-    auto launch = std::make_unique<FlatLaunch>(expression, operands);
+    std::vector<Place> places;
     const size_t num_inputs = expression.inputs().size();
     for (size_t i = 0; i < operands.addresses.size(); ++i) {
       const bool is_input = i < num_inputs;
@@ -302,13 +299,15 @@ class RegionRecorder final : public LaunchObserver {
               ? operands.size
               : 1;
       const auto* const data = static_cast<const char*>(operands.addresses[i]);
-      launch->places.push_back(PlaceOf(
+      places.push_back(PlaceOf(
           data, data, data + count * static_cast<int64_t>(DataTypeSize(type))));
     }
-    return Add(std::move(launch), [&](const Target& target) {
-      return target.table->map_flat(target.backend, target.stream, expression,
-                                    operands);
-    });
+    return Add(
+        std::make_unique<FlatLaunch>(expression, operands, std::move(places)),
+        [&](const Target& target) {
+          return target.table->map_flat(target.backend, target.stream,
+                                        expression, operands);
+        });
   }
 
   // The functions of Table().
