@@ -9,9 +9,9 @@ lives, and some tests crash it.
 
 `function` must be at the top level of a test file; its arguments and result must be
 serializable as JSON. To save the five seconds of importing TensorFlow, a child is
-forked from a process that has imported TensorFlow but loaded no plug-in. If `env` has
-a variable that Python or TensorFlow reads when it starts, the child is a new process
-instead.
+forked from a process that has imported TensorFlow, with the variables of `env` that
+TensorFlow reads when it starts, but loaded no plug-in. If `env` has PYTHONPATH, the
+child is a new process instead.
 """
 
 import atexit
@@ -135,10 +135,12 @@ def _spawn(function, cases, env, plugin):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         environment = _prepare(function, cases, env, plugin, folder)
-        if _AT_START & (env or {}).keys():
+        if "PYTHONPATH" in (env or {}):
             died = _run_in_new_process(folder, environment)
         else:
-            died, = _server().run([(folder, environment)])
+            at_start = _AT_START & (env or {}).keys()
+            server = _server(*((name, env[name]) for name in sorted(at_start)))
+            died, = server.run([(folder, environment)])
         return _read(folder, cases, died)
 
 
@@ -172,8 +174,8 @@ def _read(folder, cases, died):
     return results
 
 
-# Variables that Python and TensorFlow read before a forked child can change them.
-_AT_START = {"PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS"}
+# Variables that TensorFlow reads before a forked child can change them.
+_AT_START = {"TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS"}
 
 
 def _environment():
@@ -198,12 +200,14 @@ def _run_in_new_process(folder, environment):
 
 
 class _Server:
-    """The process from which children are forked."""
+    """A process from which children are forked, in which TensorFlow has read the given
+    pairs of a variable's name and value."""
 
-    def __init__(self):
+    def __init__(self, *variables):
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-B", __file__], env=_environment(), text=True,
+            [sys.executable, "-B", __file__], text=True,
+            env={**_environment(), **dict(variables)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         atexit.register(self._process.stdin.close)
 

@@ -4,7 +4,6 @@ result. The plug-in has no device (tests/tensorflow/plugins/graph_probe.cc); its
 pass replaces Sin with Cos, or fails. docs/measured/tensorflow_behavior.md describes
 TensorFlow's behavior."""
 
-import concurrent.futures
 import os
 import pathlib
 
@@ -102,17 +101,14 @@ FAILURES = {
 @pytest.fixture(scope="module", name="probe")
 def _probe(tmp_path_factory):
     """Returns probe(function, mode), the result of a function in a process."""
-    def run(case):
-        function, mode = case
+    def run(function, mode):
         return harness.run(function, plugin=False, env={
             "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(PROBE),
             "GRAPH_PROBE_FOLDER": str(tmp_path_factory.mktemp("graphs")),
             "GRAPH_PROBE_MODE": mode, "TF_CPP_MIN_LOG_LEVEL": "0"})
-    tmp_path_factory.getbasetemp()  # Two threads must not create it.
     cases = [(run_session, "nothing")]
     cases += [(run_function, mode) for mode in ("nothing", "edit", *FAILURES)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        results = dict(zip(cases, pool.map(run, cases)))
+    results = {case: run(*case) for case in cases}
     return lambda function, mode: results[function, mode]
 
 
@@ -151,7 +147,9 @@ def test_functions_branches_and_bodies_are_edited(probe):
     assert "Cos" in graphs[1]["ops"] and "Sin" not in graphs[1]["ops"]
 
 
-@pytest.mark.parametrize("mode, words", FAILURES.items())
+# Identifiers with "::" would look like classes to pytest-xdist, which then computes the
+# fixture in several processes.
+@pytest.mark.parametrize("mode, words", FAILURES.items(), ids=FAILURES)
 def test_after_a_failure_the_original_graph_is_run(probe, mode, words):
     result = probe(run_function, mode)
     assert result.ok, result
