@@ -6,6 +6,7 @@ lives, and some tests crash it.
     result = harness.run(function, *arguments, env={"CPU_SIM_DEVICES": "1"})
     results = harness.run_each(function, cases)    # many, one after the other
     results = harness.run_together(function, cases, envs)  # each in its own process
+    process = harness.run_script(path, *arguments)  # a tool, as subprocess.run would
 
 `function` must be at the top level of a test file; its arguments and result must be
 serializable as JSON. To save the five seconds of importing TensorFlow, a child is
@@ -25,6 +26,7 @@ import inspect
 import json
 import os
 import pathlib
+import runpy
 import select
 import signal
 import subprocess
@@ -128,6 +130,34 @@ def run_together(function, cases, envs, plugin=True):
         died = _server().run(list(zip(folders, prepared)))
         return [_read(folder, [case], status)[0]
                 for folder, case, status in zip(folders, cases, died)]
+
+
+def run_script(path, *arguments, env=None, cwd=None):
+    """Runs a Python script as a program. Returns a subprocess.CompletedProcess."""
+    result = run(_run_script, str(path), list(map(str, arguments)), str(cwd or "."), env=env,
+                 plugin=False)
+    assert result.ok, result
+    return subprocess.CompletedProcess([path, *arguments], *result.value)
+
+
+def _run_script(path, arguments, cwd):
+    scratch = pathlib.Path(os.environ["TFPLUG_SCRATCH"])
+    files = [scratch / "stdout", scratch / "stderr"]
+    for file, number in zip(files, (1, 2)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    os.chdir(cwd)
+    sys.path[0] = os.path.dirname(path)
+    sys.argv = [path, *arguments]
+    status = 0
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        status = end.code or 0
+        if not isinstance(status, int):
+            print(status, file=sys.stderr)
+            status = 1
+    sys.stdout.flush()
+    return status, *(file.read_text(errors="replace") for file in files)
 
 
 def _spawn(function, cases, env, plugin):

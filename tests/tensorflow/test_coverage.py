@@ -3,7 +3,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import harness
@@ -94,16 +93,14 @@ def raises():
 """
 
 
-def run_tool(directory, model, *arguments, plugin=None):
+def run_tool(directory, model, *arguments, plugin=None, env=()):
     """Returns (exit status, report, everything that it printed)."""
     (directory / "a_model.py").write_text(MODEL)
     report = directory / "report.json"
     report.unlink(missing_ok=True)
-    run = subprocess.run(
-        [sys.executable, "-B", str(TOOL), model, "--plugin",
-         str(plugin or harness.plugin_path()), "--json", str(report), *arguments],
-        cwd=directory, env=dict(os.environ, COLUMNS="120"), text=True, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = harness.run_script(
+        TOOL, model, "--plugin", plugin or harness.plugin_path(), "--json", report,
+        *arguments, cwd=directory, env=dict(env, COLUMNS="120"))
     found = json.loads(report.read_text()) if report.exists() else None
     return run.returncode, found, run.stdout + run.stderr
 
@@ -114,7 +111,8 @@ def rows_of(report, **wanted):
 
 
 def test_every_kind_of_result(tmp_path):
-    code, report, text = run_tool(tmp_path, "a_model.py")
+    # In a new process, as a user's command: see harness.py.
+    code, report, text = run_tool(tmp_path, "a_model.py", env={"PYTHONPATH": ""})
     assert code == 1, text
     assert report["schema"] == 2 and report["device_type"] == "SIM"
     assert set(report) == {"schema", "tensorflow", "model", "device_type",
@@ -248,7 +246,6 @@ def test_saved_model(tmp_path):
 
 def refusals(directory, models):
     """Returns the error message for each model."""
-    import os
     import sys
     sys.path.insert(0, str(harness.ROOT / "tools/lib"))
     from coverage import model
@@ -281,7 +278,6 @@ def test_bad_models(tmp_path):
 def compare_with_tensorflow(ops, types, device_type):
     """Returns [op, type, whether it ran on the device, the tool's status] for each
     difference, and the numbers of ops that ran and did not run there."""
-    import sys
     import numpy as np
     import tensorflow as tf
     sys.path.insert(0, str(harness.ROOT / "tools/lib"))

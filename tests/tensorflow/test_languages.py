@@ -3,7 +3,6 @@
 compiler refuses a source with a mistake (tools/language-sweep)."""
 
 import json
-import os
 import pathlib
 import platform
 import subprocess
@@ -20,10 +19,9 @@ JUDGES = {".cl": "clang", ".cu": "nvrtc,hip-gfx906,hip-gfx1100", ".cc": "g++",
           ".c": "gcc,gcc-m32", ".comp": "glslang,spirv-cross", ".metal": "clang++"}
 
 
-def run(tool, *arguments, **environment):
+def run(tool, *arguments):
     return subprocess.run([sys.executable, "-B", str(LIB / tool), *map(str, arguments)],
-                          check=False, text=True, capture_output=True,
-                          env={**os.environ, **environment})
+                          check=False, text=True, capture_output=True)
 
 
 def has_32_bits():
@@ -35,9 +33,10 @@ def has_32_bits():
 
 @pytest.mark.skipif(not has_32_bits(), reason="cc -m32 has no libgcc: install lib32gcc-*-dev")
 def test_plain_c_without_a_library_computes_as_the_cpu(tmp_path):
-    result = run("op_sweep/main.py", "--plugin", harness.small_plugin_path("plain_c"),
-                 "--op", OPS, "--cases", "1", "--seconds", "300", "--json", "-",
-                 TFPLUG_LANGUAGE_SOURCES=str(tmp_path), TFPLUG_CACHE_DIR="")
+    result = harness.run_script(
+        LIB / "op_sweep/main.py", "--plugin", harness.small_plugin_path("plain_c"), "--op",
+        OPS, "--cases", "1", "--seconds", "300", "--json", "-",
+        env={"TFPLUG_LANGUAGE_SOURCES": str(tmp_path), "TFPLUG_CACHE_DIR": ""})
     report = json.loads(result.stdout)
     assert not report["mismatches"], json.dumps(report["mismatches"], indent=1)
     assert report["ops"] == len(OPS.split(",")) and not report["not_reached"]

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """codegen/op_registry.json equals the op registry of the installed TensorFlow."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import harness
 import pytest
@@ -14,11 +11,8 @@ SKIPPED = 77
 
 
 def check(record, **environment):
-    run = subprocess.run(
-        [sys.executable, str(CODEGEN / "dump_op_registry.py"), "--check",
-         str(record)], env=dict(os.environ, **environment),
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        check=False)
+    run = harness.run_script(CODEGEN / "dump_op_registry.py", "--check", record,
+                             env=environment)
     if run.returncode == SKIPPED:
         pytest.skip(run.stdout.strip())
     return run.returncode, run.stdout
@@ -27,8 +21,8 @@ def check(record, **environment):
 def test_ops_equal_the_record():
     """Ops that a plug-in registers are not TensorFlow's."""
     code, output = check(CODEGEN / "op_registry.json",
-                         TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(
-                             harness.plugin_path()))
+                         TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(harness.plugin_path()),
+                         PYTHONPATH="")  # in a new process: see harness.py
     assert code == 0, output
 
 

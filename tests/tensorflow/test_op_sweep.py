@@ -14,15 +14,11 @@ import harness
 TOOL = harness.ROOT / "tools/lib/op_sweep/main.py"
 
 
-def _sweep(plugin, *options):
+def _sweep(plugin, *options, env=None):
     """Returns the exit status and the report; `plugin` is the name of a small plug-in, or
     a path."""
     path = plugin if os.path.isabs(plugin) else harness.small_plugin_path(plugin)
-    result = subprocess.run(
-        [sys.executable, "-B", str(TOOL), "--plugin",
-         str(path), "--json", "-", *options],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True,
-        timeout=harness.TIMEOUT_SECONDS, check=False)
+    result = harness.run_script(TOOL, "--plugin", path, "--json", "-", *options, env=env)
     assert result.returncode <= 100, result.stderr
     return result.returncode, json.loads(result.stdout)
 
@@ -162,7 +158,9 @@ def test_the_time_is_kept():
 def test_a_later_run_continues(tmp_path):
     first = tmp_path / "first.json"
     first.write_text(json.dumps({"not_reached": ["Neg T=float32", "Gone T=float32"]}))
-    status, report = _sweep("wrong_kernels", "--cases", "1", "--continue", str(first))
+    # In a new process, as a user's command: see harness.py.
+    status, report = _sweep("wrong_kernels", "--cases", "1", "--continue", str(first),
+                            env={"PYTHONPATH": ""})
     assert (status, report["units"], report["cases"]) == (0, 1, 1)
 
 

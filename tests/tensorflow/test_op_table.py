@@ -3,8 +3,6 @@
 
 import importlib.util
 import pathlib
-import subprocess
-import sys
 
 import harness
 import pytest
@@ -21,11 +19,9 @@ def table():
 
 
 def test_page_is_current():
-    run = subprocess.run(
-        [sys.executable, "-B", str(MAIN), "--check", "--reference",
-         str(harness.small_plugin_path("reference_device")), "--cpu_sim",
-         str(harness.plugin_path())],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    run = harness.run_script(
+        MAIN, "--check", "--reference", harness.small_plugin_path("reference_device"),
+        "--cpu_sim", harness.plugin_path())
     if run.returncode == SKIPPED:
         pytest.skip(run.stdout.strip())
     assert run.returncode == 0, run.stdout + run.stderr[-2000:]

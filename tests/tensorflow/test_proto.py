@@ -4,8 +4,6 @@
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import harness
 import pytest
@@ -67,9 +65,7 @@ def test_message_pass_in_tensorflow():
 
 
 def dump_protos(root, *arguments):
-    run = subprocess.run(
-        [sys.executable, str(root / "codegen/dump_protos.py"), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    run = harness.run_script(root / "codegen/dump_protos.py", *arguments)
     return run.returncode, run.stdout
 
 

@@ -81,9 +81,8 @@ def measure(plugin, expected, workers, devices):
                 report(cell, error=str(error))
 
 
-def main():
-    plugin = plugins.PLUGINS[sys.argv[1]]
-    sizes = [tuple(map(int, each.split("x"))) for each in sys.argv[2:]]
+def main(name, *sizes):
+    plugin = plugins.PLUGINS[name]
     reference = harness.run(runs.on_one_device, env=plugin.environment(1))
     if not reference.ok:
         sys.exit(f"{plugin.name}, one device: {reference}")
@@ -91,7 +90,8 @@ def main():
         if not result["loss"][-1] < 0.8 * result["loss"][0]:
             sys.exit(f"{way} does not learn: equal results would show nothing")
     for size in sizes:
-        measure(plugin, reference.value, *size)
+        measure(plugin, reference.value, *map(int, size.split("x")))
 
 
-main()
+if __name__ == "__main__":
+    main(*sys.argv[1:])
