@@ -36,6 +36,7 @@ enum class Mistake {
   kSynchronizesTooShort,
 };
 inline Mistake mistake = Mistake::kNone;
+inline absl::Status stream_status;  // of all streams
 
 // Work that a thread does in order.
 class Queue {
@@ -96,7 +97,7 @@ class Stream : public CopyHooks<Stream, Event> {
   explicit Stream(Device& device);
   ~Stream() override;
 
-  absl::Status GetStatus() override { return absl::OkStatus(); }
+  absl::Status GetStatus() override { return stream_status; }
   absl::Status WaitForStream(Stream& other) override {
     if (mistake == Mistake::kIgnoresWaitForStream) return absl::OkStatus();
     work_.Add([flag = other.work_.Mark()] { flag->Wait(); });

@@ -103,7 +103,8 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   }
 
   absl::Status RunOnHost(tfplug::HostTask task) override {
-    return stream_->RunOnHost(std::move(task));
+    const bool is_short = task.is_short();
+    return stream_->RunOnHost(std::move(task), is_short);
   }
 
   absl::Status StartTimer(Timer& timer) override {

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "describe_op.h"
 #include "fixture.h"
 #include "minimal_device.h"
 #include "tfplug/op_kernels/activation.h"
@@ -89,29 +89,6 @@ TFPLUG_REGISTER_KERNEL(OwnSelu, ops::Selu().T<float>());
 
 inline constexpr char kDevice[] =
     "/job:localhost/replica:0/task:0/device:MINIMAL:0";
-
-// Makes TF_LookUpOpDef find an op: Describe("Sum", "input:T axes:Tidx",
-// "output:T"). A capital letter begins the attribute with an argument's type.
-inline void Describe(const std::string& op, const std::string& inputs,
-                     const std::string& outputs, bool is_stateful = false) {
-  std::string bytes;
-  internal::AppendField(bytes, 1, op);
-  for (const auto& [field, args] : {std::make_pair(2, inputs), {3, outputs}}) {
-    for (absl::string_view arg : absl::StrSplit(args, ' ', absl::SkipEmpty())) {
-      const std::vector<std::string> parts = absl::StrSplit(arg, ':');
-      std::string def;
-      internal::AppendField(def, 1, parts[0]);
-      if (parts[1] == "bool") {
-        internal::AppendField(def, 3, static_cast<uint64_t>(DataType::kBool));
-      } else {
-        internal::AppendField(def, 4, parts[1]);
-      }
-      internal::AppendField(bytes, field, def);
-    }
-  }
-  if (is_stateful) internal::AppendField(bytes, 17, uint64_t{1});
-  testing::KnownOpDefs()[op] = bytes;
-}
 
 inline void DescribeOps() {
   for (const char* op : {"AddV2", "Mul", "Sub", "Maximum"}) {

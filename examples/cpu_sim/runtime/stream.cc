@@ -189,10 +189,11 @@ absl::Status Stream::LaunchKernel(Work kernel) {
   return absl::OkStatus();
 }
 
-absl::Status Stream::RunHostTask(Work task) {
+absl::Status Stream::RunHostTask(Work task, bool is_short) {
   absl::Status status = CheckFault("host_callback");
   if (!status.ok()) return status;
-  Enqueue(std::move(task), Skip::kNever, Place::kDevice);
+  Enqueue(std::move(task), Skip::kNever,
+          is_short ? Place::kAnywhere : Place::kDevice);
   return absl::OkStatus();
 }
 

@@ -26,7 +26,8 @@ namespace cpu_sim::rt {
 //
 // If the stream is idle, the thread that enqueues a small copy or fill, or a
 // kernel after many short ones, runs it at once: that costs less than waking the
-// device's thread. Host tasks always run on the device's thread.
+// device's thread. Other host tasks than short ones always run on the device's
+// thread.
 //
 // Memory that a copy or kernel uses, host memory included, must stay alive
 // until the work has run; enqueueing copies nothing.
@@ -70,10 +71,11 @@ class Stream {
   }
 
   // Runs void() or absl::Status() once, in order, even if the stream has
-  // failed. The task may access host memory only.
+  // failed. The task may access host memory only. If the stream is idle, one
+  // that is short runs at once.
   template <typename HostTask>
-  absl::Status RunOnHost(HostTask task) {
-    return RunHostTask(Returning(std::move(task)));
+  absl::Status RunOnHost(HostTask task, bool is_short = false) {
+    return RunHostTask(Returning(std::move(task)), is_short);
   }
 
   absl::Status Record(Event& event);
@@ -120,7 +122,7 @@ class Stream {
   }
 
   absl::Status LaunchKernel(Work kernel);
-  absl::Status RunHostTask(Work task);
+  absl::Status RunHostTask(Work task, bool is_short);
 
   // Runs the task at once, or enqueues it and wakes the stream's thread, unless
   // more work follows at once.

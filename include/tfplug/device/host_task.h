@@ -21,19 +21,28 @@ namespace tfplug {
 // threads may wait. Move-only.
 class HostTask {
  public:
-  HostTask(capi::SE_StatusCallbackFn callback_fn, void* callback_arg)
-      : callback_fn_(callback_fn), callback_arg_(callback_arg) {}
+  HostTask(capi::SE_StatusCallbackFn callback_fn, void* callback_arg,
+           bool is_short = false)
+      : callback_fn_(callback_fn),
+        callback_arg_(callback_arg),
+        is_short_(is_short) {}
   HostTask(HostTask&& other) noexcept
       : callback_fn_(std::exchange(other.callback_fn_, nullptr)),
-        callback_arg_(other.callback_arg_) {}
+        callback_arg_(other.callback_arg_),
+        is_short_(other.is_short_) {}
   HostTask& operator=(HostTask&& other) noexcept {
     std::swap(callback_fn_, other.callback_fn_);
     std::swap(callback_arg_, other.callback_arg_);
+    std::swap(is_short_, other.is_short_);
     return *this;
   }
   ~HostTask() {
     if (callback_fn_ != nullptr) LogDropped();
   }
+
+  // Returns whether the task takes about a microsecond and waits for nothing, so
+  // that a stream that has no other work best runs it in RunOnHost.
+  bool is_short() const { return is_short_; }
 
   // Runs the task and returns its status. Does nothing after the first call.
   // Drivers call it on threads of their own, which an exception would abort.
@@ -66,6 +75,7 @@ class HostTask {
 
   capi::SE_StatusCallbackFn callback_fn_;
   void* callback_arg_;
+  bool is_short_;
 };
 
 }  // namespace tfplug

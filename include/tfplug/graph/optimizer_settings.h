@@ -110,6 +110,11 @@ struct OptimizerSettings {
   // of tensors, and their gradients, run on the device. Has no effect for
   // TensorFlow's own device types (CPU, GPU, TPU).
   bool replace_list_ops = true;
+  // Runs CopyOnStream (passes/copy_on_stream.h) last: tensors are copied between
+  // the CPU and the device on the stream of the kernels. Has no effect for
+  // TensorFlow's own device types (CPU, GPU, TPU), and if the library's backend
+  // has no StreamCopyOps.
+  bool copy_on_stream = true;
 };
 
 }  // namespace tfplug

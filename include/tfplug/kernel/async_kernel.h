@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/release.h"
+#include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/kernel/async_run.h"
 #include "tfplug/kernel/internal/async_kernel_table.h"
 #include "tfplug/kernel/internal/async_state.h"
@@ -36,6 +37,13 @@ class AsyncKernel {
   // TensorFlow newer than these headers, the calling thread waits until the run
   // is finished.
   virtual absl::Status ComputeAsync(AsyncRun& run) = 0;
+
+  // Returns whether no thread waits for a run in the TensorFlow that is running.
+  static bool IsAsynchronous() {
+    return internal::tensorflow.TF_NewAsyncKernelBuilder != nullptr &&
+           kernel_internal::DoneCallbackOf(internal::CurrentRelease()) !=
+               kernel_internal::DoneCallback::kWait;
+  }
 
   template <class KernelT>
   using TableOf = kernel_internal::AsyncKernelTable<KernelT, AsyncKernel>;

@@ -84,6 +84,25 @@ inline bool Matches(const KernelDef& def, Node node, const OpSignature& op) {
   return true;
 }
 
+// Returns this library's kernel for the node that TensorFlow selects on the
+// library's device; null if it has none.
+inline const kernel_internal::KernelRegistration* FindOwnKernel(
+    Node node, const OpSignature& op) {
+  if (node.HasAttr("_kernel")) return nullptr;
+  const kernel_internal::KernelRegistration* found = nullptr;
+  for (const auto& kernel : kernel_internal::RegisteredKernels()) {
+    // The kernels of the library's author win.
+    const auto rank = [](const kernel_internal::KernelRegistration& one) {
+      return std::make_pair(!one.is_made, one.def.priority());
+    };
+    if (Matches(kernel.def, node, op) &&
+        (found == nullptr || rank(kernel) > rank(*found))) {
+      found = &kernel;
+    }
+  }
+  return found;
+}
+
 // Returns the kernel for the node in a region: the one that TensorFlow selects
 // on this library's device, if it fits into regions and is synchronous; if the
 // library has none, one that only regions use. Otherwise null.

@@ -24,6 +24,7 @@
 #include "tfplug/op_kernels/reduction.h"
 #include "tfplug/op_kernels/region.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/op_kernels/stream_copy.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -50,6 +51,7 @@ TFPLUG_SEPARABLE void AllMathOps(const Registrar& registrar) {
   RandomOps(registrar);
   ReductionOps(registrar);
   RegionOps(registrar);
+  StreamCopyOps(registrar);
 }
 
 }  // namespace tfplug

@@ -19,12 +19,15 @@ namespace tfplug::op_kernels_internal {
 
 // The functions of a device's stream with which kernels compute on the host.
 struct HostAccess {
+  absl::Status (*get_status)(void* stream);
   absl::Status (*copy_to_host)(void* stream, void* to, DeviceMemory from);
   absl::Status (*copy_to_device)(void* stream, DeviceMemory to,
                                  const void* from);
   // Enqueues the task. It is not freed if that fails, because the stream may
   // still have it.
   absl::Status (*run)(void* stream, std::function<void()> task);
+  // Does the same for a HostTask that is short.
+  absl::Status (*run_short)(void* stream, std::function<void()> task);
 };
 
 template <class S, class = void>
@@ -39,6 +42,9 @@ struct HostAccessTo {
   using Task = std::function<void()>;
   static S& Self(void* stream) { return *static_cast<S*>(stream); }
 
+  static absl::Status GetStatus(void* stream) {
+    return Self(stream).S::GetStatus();
+  }
   static absl::Status CopyToHost(void* stream, void* to, DeviceMemory from) {
     return Self(stream).S::CopyDeviceToHost(to, from, from.size());
   }
@@ -46,9 +52,10 @@ struct HostAccessTo {
                                    const void* from) {
     return Self(stream).S::CopyHostToDevice(to, from, to.size());
   }
+  template <bool is_short>
   static absl::Status Run(void* stream, Task task) {
     return Self(stream).S::RunOnHost(
-        HostTask(&RunTask, new Task(std::move(task))));
+        HostTask(&RunTask, new Task(std::move(task)), is_short));
   }
   // A task that throws does not fail the stream: the log has the exception, and
   // an op whose run the task owned fails.
@@ -60,7 +67,8 @@ struct HostAccessTo {
     });
   }
 
-  static constexpr HostAccess kAccess = {&CopyToHost, &CopyToDevice, &Run};
+  static constexpr HostAccess kAccess = {&GetStatus, &CopyToHost, &CopyToDevice,
+                                         &Run<false>, &Run<true>};
 };
 
 // Returns null if S is not a device's stream.

@@ -11,6 +11,7 @@
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/cast_bool_lists.h"
 #include "tfplug/passes/compile_regions.h"
+#include "tfplug/passes/copy_on_stream.h"
 #include "tfplug/passes/disable_xla.h"
 #include "tfplug/passes/fuse_elementwise.h"
 #include "tfplug/passes/internal/pass_list.h"
@@ -63,6 +64,7 @@ TFPLUG_SEPARABLE void AppendLastPasses(
   if (CompileRegions::IsEnabled()) {
     entries.push_back(MakePassEntry<CompileRegions>());
   }
+  if (settings.copy_on_stream) entries.push_back(MakePassEntry<CopyOnStream>());
   if (ReportFallback::IsEnabled()) {
     entries.push_back(MakePassEntry<ReportFallback>());
   }
