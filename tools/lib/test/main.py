@@ -168,13 +168,13 @@ def report(times):
     for line in pathlib.Path(times).read_text().splitlines():
         part, step, name, seconds = line.split("\t")
         if step == "all":
-            parts[part] = float(seconds)
+            parts[part] = float(seconds), int(name)
             continue
         names = steps.setdefault((part, step), {})
         names[name] = names.get(name, 0) + float(seconds)
     print(f"{'seconds':>8}  part (two steps at a time on two processors)")
-    for part, seconds in parts.items():
-        print(f"{seconds:8.0f}  {part}")
+    for part, (seconds, processor) in parts.items():
+        print(f"{seconds:8.0f}  {part}, {processor} of the processors")
         own = {step: names for (owner, step), names in steps.items() if owner == part}
         for step, names in sorted(own.items(), key=lambda each: -sum(each[1].values())):
             longest = sorted(names.items(), key=lambda each: -each[1])[:3]
