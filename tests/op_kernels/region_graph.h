@@ -25,6 +25,7 @@
 #include "tfplug/op_kernels/reduction.h"
 #include "tfplug/op_kernels/region.h"
 #include "tfplug/op_kernels/register.h"
+#include "tfplug/op_kernels/stream_copy.h"
 #include "tfplug/ops/nn.h"
 #include "tfplug/passes/compile_regions.h"
 #include "tfplug/primitives/reference_backend.h"
@@ -35,7 +36,7 @@ namespace tfplug::region_test {
 class Backend : public ReferenceBackend<minimal::Stream> {};
 TFPLUG_REGISTER_DEVICE(minimal::Platform);
 TFPLUG_REGISTER_BACKEND(Backend, ActivationOps, ArrayOps, MathOps, MatMulOps,
-                        ReductionOps, RegionOps);
+                        ReductionOps, RegionOps, StreamCopyOps);
 TFPLUG_REGISTER_HOST_KERNELS(MathOps);
 
 // A kernel of the library's author, which is in no region.
@@ -101,6 +102,7 @@ inline void DescribeOps() {
     Describe(op, "features:T", "activations:T");
   }
   Describe("MatMul", "a:T b:T", "product:T");
+  Describe(kToDeviceOp, "x:T", "y:T");
   Describe("Sum", "input:T reduction_indices:Tidx", "output:T");
   Describe("Transpose", "x:T perm:Tperm", "y:T");
   Describe("Reshape", "tensor:T shape:Tshape", "output:T");

@@ -69,14 +69,15 @@ TEST_CASE(
       labelled = Tanh(x) {_kernel="fast"}
       elsewhere = Tanh(x) @CPU
       unknown = Mystery(x)
+      copied, copied2 = TfplugToDeviceV1(x)
       a = Tanh(x)
       b = Neg(x)
       out = Elu(a)
       out2 = Elu(b))");
   g.Compile();
   CHECK(g.NumRegions() == 1);
-  for (const char* name :
-       {"kept", "own", "random", "labelled", "elsewhere", "unknown"}) {
+  for (const char* name : {"kept", "own", "random", "labelled", "elsewhere",
+                           "unknown", "copied"}) {
     CHECK_MESSAGE(g[name], name);
   }
   CHECK_FALSE(g["a"]);

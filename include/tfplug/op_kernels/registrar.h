@@ -43,6 +43,18 @@ inline constexpr uint64_t kInt32Type = kernel::SetOf(DataType::kInt32);
 inline constexpr uint64_t kIndexTypes =
     kernel::SetOf(DataType::kInt32, DataType::kInt64);
 
+namespace op_kernels_internal {
+
+// Whether a kernel that tfplug makes may be in a region.
+template <class KernelT, class = void>
+inline constexpr bool kMadeFits = true;
+template <class KernelT>
+inline constexpr bool
+    kMadeFits<KernelT, std::void_t<decltype(KernelT::kFitsRegions)>> =
+        KernelT::kFitsRegions;
+
+}  // namespace op_kernels_internal
+
 // Adds kernels that are made from a backend's primitives to the library. A
 // family of ops is a function that takes a Registrar; list families in
 // TFPLUG_REGISTER_BACKEND.
@@ -130,6 +142,7 @@ class Registrar {
   struct Made {
     kernel_internal::KernelFunctions functions;
     void* (*create_on_host)(capi::TF_OpKernelConstruction*);
+    bool fits_regions;  // unless KernelT::kFitsRegions is false
   };
   template <class KernelT>
   static void* CreateOnHost(capi::TF_OpKernelConstruction* construction) {
@@ -143,7 +156,8 @@ class Registrar {
   }
   template <class KernelT>
   static constexpr Made MakeMade() {
-    Made made = {kernel_internal::SharedFunctionsOf<KernelT>(), nullptr};
+    Made made = {kernel_internal::SharedFunctionsOf<KernelT>(), nullptr,
+                 op_kernels_internal::kMadeFits<KernelT>};
     if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
       made.create_on_host = &CreateOnHost<KernelT>;
     }
@@ -180,7 +194,7 @@ inline void Registrar::Add(KernelDef&& def, const Made& made) const {
   static_cast<void>(entry_point);
   kernel_internal::RegisteredKernels().AddMade(
       std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
-      functions);
+      functions, made.fits_regions);
 }
 
 inline bool Registrar::MayBeOnHost(const KernelDef& def) {

@@ -28,6 +28,9 @@ namespace op_kernels_internal {
 // TfplugToDeviceV1: enqueues the copy on the stream of the kernels that follow.
 class ToDeviceKernel final : public Kernel {
  public:
+  // A region could not repeat it: it uses the stream itself.
+  static constexpr bool kFitsRegions = false;
+
   absl::Status Compute(KernelContext& context) override {
     const RegisteredBackend& backend = registered_backend;
     TFPLUG_ASSIGN_OR_RETURN(void* const stream, backend.get_stream(context));

@@ -46,8 +46,10 @@ class KernelRegistry {
         new KernelRegistration{std::move(def), functions, false, fits_regions});
   }
   // Adds a kernel that tfplug made from a backend's primitives: others win.
-  void AddMade(KernelDef def, const KernelFunctions& functions) {
-    Append(new KernelRegistration{std::move(def), functions, true, true});
+  void AddMade(KernelDef def, const KernelFunctions& functions,
+               bool fits_regions = true) {
+    Append(
+        new KernelRegistration{std::move(def), functions, true, fits_regions});
     has_made_ = true;
   }
   bool has_made() const { return has_made_; }
