@@ -46,21 +46,22 @@ bool RegisterKernel(KernelDef def) {
   TFPLUG_INTERNAL_CHECK_KERNEL(kernel)                    \
   [[maybe_unused]] static const bool tfplug_kernel_##id = \
       ::tfplug::RegisterKernel<kernel>(__VA_ARGS__)
-#define TFPLUG_INTERNAL_CHECK_KERNEL(kernel)                           \
-  TFPLUG_INTERNAL_REFUSE_KERNEL(                                       \
-      kernel, kBase,                                                   \
-      "tfplug: a kernel must be publicly derived from tfplug::Kernel " \
-      "or from tfplug::AsyncKernel")                                   \
-  TFPLUG_INTERNAL_REFUSE_KERNEL(                                       \
-      kernel, kHidden,                                                 \
-      "tfplug: this kernel's Compute (ComputeAsync) must be public; "  \
-      "write `public:` above it")                                      \
-  TFPLUG_INTERNAL_REFUSE_KERNEL(                                       \
-      kernel, kAbstract,                                               \
-      "tfplug: this kernel does not override Compute (ComputeAsync)")  \
-  TFPLUG_INTERNAL_REFUSE_KERNEL(                                       \
-      kernel, kConstructor,                                            \
-      "tfplug: this kernel needs a public constructor, without "       \
+#define TFPLUG_INTERNAL_CHECK_KERNEL(kernel)                               \
+  TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
+      kernel, kBase,                                                       \
+      "tfplug: a kernel must be publicly derived from tfplug::Kernel "     \
+      "or from tfplug::AsyncKernel")                                       \
+  TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
+      kernel, kHidden,                                                     \
+      "tfplug: this kernel's Compute (ComputeAsync) must be public; "      \
+      "write `public:` above it")                                          \
+  TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
+      kernel, kAbstract,                                                   \
+      "tfplug: this kernel does not override Compute (ComputeAsync); "     \
+      "copy its declaration from tfplug/kernel/kernel.h (async_kernel.h)") \
+  TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
+      kernel, kConstructor,                                                \
+      "tfplug: this kernel needs a public constructor, without "           \
       "arguments or with (tfplug::KernelConstruction&)")
 #define TFPLUG_INTERNAL_REFUSE_KERNEL(kernel, mistake, text)            \
   static_assert(::tfplug::kernel_internal::KernelMistakeOf<kernel>() != \

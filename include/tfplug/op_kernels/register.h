@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "tfplug/base/internal/is_defined.h"
 #include "tfplug/op_kernels/internal/host_backend.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -12,12 +13,6 @@
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::op_kernels_internal {
-
-// True if S is defined, not only declared.
-template <class S, class = void>
-inline constexpr bool kIsDefined = false;
-template <class S>
-inline constexpr bool kIsDefined<S, std::void_t<decltype(sizeof(S))>> = true;
 
 // True if B is publicly derived from tfplug::Backend.
 template <class B, class = void>
@@ -39,11 +34,11 @@ enum class BackendMistake {
 
 template <class B>
 constexpr BackendMistake BackendMistakeOf() {
-  if constexpr (!kIsDefined<B>) {
+  if constexpr (!internal::kIsDefined<B>) {
     return BackendMistake::kUndefined;
   } else if constexpr (!kIsBackend<B>) {
     return BackendMistake::kBase;
-  } else if constexpr (!kIsDefined<typename B::Stream>) {
+  } else if constexpr (!internal::kIsDefined<typename B::Stream>) {
     return BackendMistake::kStream;
   } else if constexpr (std::is_abstract_v<B>) {
     return BackendMistake::kAbstract;

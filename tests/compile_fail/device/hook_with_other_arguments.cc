@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-first: tfplug: the arguments or the result of a hook of the stream class
-// expect-errors: 1
+// expect: tfplug: this hook overrides nothing: behind its name, the compiler shows
+// expect: Memset32Hook, absl::
+// expect: (tfplug::DeviceMemory, tfplug::WordPattern,
+// expect-errors: 2
 #include "minimal_device.h"
 
 // Without `override`, this compiles but does not replace Stream::Memset32.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-first: tfplug: the allocator class does not override Usage
+// expect-first: tfplug: the allocator class does not override Usage; copy its declaration from tfplug/device/allocator.h
 // expect-errors: 1
 #include "minimal_device.h"
 

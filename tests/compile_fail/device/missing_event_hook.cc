@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-first: tfplug: the event class does not override BlockHost
+// expect-first: tfplug: the event class does not override BlockHost; copy its declaration from tfplug/device/event.h
 // expect-errors: 1
 #include "minimal_device.h"
 

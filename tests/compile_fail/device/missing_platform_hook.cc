@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-first: tfplug: the platform class does not override DeviceCount
+// expect-first: tfplug: the platform class does not override DeviceCount; copy its declaration from tfplug/device/platform.h
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-first: tfplug: the stream class does not override CopyDeviceToDevice
+// expect-first: tfplug: the stream class does not override CopyDeviceToDevice; copy its declaration from tfplug/device/stream.h
 // expect: the stream class does not override RunOnHost
 // expect-errors: 2
 #include "minimal_device.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-first: tfplug: the event class needs a public constructor
+// expect-first: tfplug: the event class needs a public constructor: MyEvent() or MyEvent(MyDevice&); see the comment above tfplug::Event in tfplug/device/event.h
 #include "minimal_device.h"
 
 class Event : public minimal::Event {

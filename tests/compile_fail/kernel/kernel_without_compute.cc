@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-first: tfplug: this kernel does not override Compute (ComputeAsync)
+// expect-first: tfplug: this kernel does not override Compute (ComputeAsync); copy its declaration from tfplug/kernel/kernel.h (async_kernel.h)
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "tfplug/base/internal/device_type.h"
+#include "tfplug/base/internal/is_defined.h"
 #include "tfplug/base/internal/override.h"
 #include "tfplug/device/allocator.h"
 #include "tfplug/device/device.h"
@@ -24,6 +25,12 @@
 
 // Calls X(argument, identifier, text) for every mistake.
 #define TFPLUG_INTERNAL_DEVICE_MISTAKES(X, argument)                         \
+  TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Platform, "platform")           \
+  TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Device, "device")               \
+  TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Stream, "stream")               \
+  TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Event, "event")                 \
+  TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Timer, "timer")                 \
+  TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Allocator, "allocator")         \
   X(argument, kNotAPlatform,                                                 \
     "tfplug: TFPLUG_REGISTER_DEVICE takes a class that is publicly derived " \
     "from tfplug::Platform<Device>")                                         \
@@ -58,12 +65,21 @@
   X(argument, kNotAnAllocator,                                               \
     "tfplug: the second argument of tfplug::Device must be publicly "        \
     "derived from tfplug::Allocator")                                        \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Platform, "platform")           \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Device, "device")               \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Stream, "stream")               \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Event, "event")                 \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Timer, "timer")                 \
-  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Allocator, "allocator")         \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Platform, "platform",           \
+                                "MyPlatform()")                              \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(                                             \
+      X, argument, Device, "device",                                         \
+      "MyDevice(), MyDevice(int ordinal) or MyDevice(MyPlatform&, int)")     \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(                                             \
+      X, argument, Stream, "stream",                                         \
+      "MyStream(), MyStream(MyDevice&) or MyStream(MyDevice&, "              \
+      "tfplug::StreamOptions)")                                              \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Event, "event",                 \
+                                "MyEvent() or MyEvent(MyDevice&)")           \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Timer, "timer",                 \
+                                "MyTimer() or MyTimer(MyDevice&)")           \
+  TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Allocator, "allocator",         \
+                                "MyAllocator() or MyAllocator(MyDevice&)")   \
   TFPLUG_INTERNAL_NO_HOOK(X, argument, "platform", DeviceCount)              \
   TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", GetStatus)                  \
   TFPLUG_INTERNAL_NO_HOOK(X, argument, "stream", RecordEvent)                \
@@ -90,7 +106,13 @@
     "neither; a BufferStream's timer has the first, and calling the "        \
     "stream's GetTime is enough for the second")
 
-#define TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Class, name)                \
+#define TFPLUG_INTERNAL_ONLY_DECLARED(X, argument, Class, name)        \
+  X(argument, kUndefined##Class,                                       \
+    "tfplug: the " name                                                \
+    " class is only declared here; define it, or include its header, " \
+    "before TFPLUG_REGISTER_DEVICE")
+
+#define TFPLUG_INTERNAL_HOOK_MISTAKES(X, argument, Class, name, forms)         \
   X(argument, kHidden##Class,                                                  \
     "tfplug: the hooks of the " name                                           \
     " class must be public and must not be overloaded; write `public:` above " \
@@ -98,14 +120,15 @@
   X(argument, kOther##Class,                                                   \
     "tfplug: the arguments or the result of a hook of the " name               \
     " class differ from the base class's, so the hook overrides nothing; "     \
-    "mark every hook `override`, and the compiler names it")                   \
+    "the next error shows its name and the right type")                        \
   X(argument, kNoConstructor##Class,                                           \
-    "tfplug: the " name                                                        \
-    " class needs a public constructor; the comment above tfplug::" #Class     \
-    " lists the arguments that it may take")
+    "tfplug: the " name " class needs a public constructor: " forms            \
+    "; see the comment above tfplug::" #Class " in tfplug/device/" name ".h")
 
-#define TFPLUG_INTERNAL_NO_HOOK(X, argument, name, Hook) \
-  X(argument, kNo##Hook, "tfplug: the " name " class does not override " #Hook)
+#define TFPLUG_INTERNAL_NO_HOOK(X, argument, name, Hook)  \
+  X(argument, kNo##Hook,                                  \
+    "tfplug: the " name " class does not override " #Hook \
+    "; copy its declaration from tfplug/device/" name ".h")
 
 namespace tfplug::device_internal {
 
@@ -130,8 +153,6 @@ using NameOf = std::bool_constant<internal::IsDeviceType(T::kName)>;
 template <class T>
 using TypeOf = std::bool_constant<internal::IsDeviceType(T::kType)>;
 template <class T>
-using DeviceOf = typename T::Device;
-template <class T>
 using PartsOf = std::void_t<typename T::Stream, typename T::Event,
                             typename T::Timer, typename T::Allocator>;
 
@@ -140,6 +161,13 @@ template <template <class> class Member, class T, class = void>
 inline constexpr bool kHas = false;
 template <template <class> class Member, class T>
 inline constexpr bool kHas<Member, T, std::void_t<Member<T>>> = true;
+
+// Whether T is publicly derived from a Platform.
+template <class T, class = void>
+inline constexpr bool kIsPlatform = false;
+template <class T>
+inline constexpr bool kIsPlatform<T, std::void_t<typename T::Device>> =
+    kIsA<T, tfplug::Platform<typename T::Device>>;
 
 template <class PlatformT>
 constexpr uint64_t NameMistakes() {
@@ -169,7 +197,7 @@ constexpr uint64_t ClassMistakes(Mistake hidden, Mistake other,
   if constexpr (std::is_void_v<Hooks>) {
     return If(true, hidden);
   } else {
-    return If(!Hooks::value, other) | If(!is_constructible, no_constructor);
+    return If(!Hooks::kAreRight, other) | If(!is_constructible, no_constructor);
   }
 }
 
@@ -266,21 +294,33 @@ constexpr uint64_t PartMistakes() {
   }
 }
 
+template <class DeviceT>
+constexpr uint64_t UndefinedParts() {
+  return If(!internal::kIsDefined<typename DeviceT::Stream>, kUndefinedStream) |
+         If(!internal::kIsDefined<typename DeviceT::Event>, kUndefinedEvent) |
+         If(!internal::kIsDefined<typename DeviceT::Timer>, kUndefinedTimer) |
+         If(!internal::kIsDefined<typename DeviceT::Allocator>,
+            kUndefinedAllocator);
+}
+
 template <class PlatformT, class DeviceT>
 constexpr uint64_t DeviceMistakes() {
-  if constexpr (kHas<PartsOf, DeviceT>) {
-    return PartMistakes<PlatformT, DeviceT>();
-  } else {
+  if constexpr (!internal::kIsDefined<DeviceT>) {
+    return If(true, kUndefinedDevice);
+  } else if constexpr (!kHas<PartsOf, DeviceT>) {
     return If(true, kNotADevice);
+  } else if constexpr (UndefinedParts<DeviceT>() != 0) {
+    return UndefinedParts<DeviceT>();
+  } else {
+    return PartMistakes<PlatformT, DeviceT>();
   }
 }
 
 template <class PlatformT>
 constexpr uint64_t PlatformMistakes() {
-  if constexpr (!kHas<DeviceOf, PlatformT>) {
-    return If(true, kNotAPlatform);
-  } else if constexpr (!kIsA<PlatformT,
-                             tfplug::Platform<typename PlatformT::Device>>) {
+  if constexpr (!internal::kIsDefined<PlatformT>) {
+    return If(true, kUndefinedPlatform);
+  } else if constexpr (!kIsPlatform<PlatformT>) {
     return If(true, kNotAPlatform);
   } else {
     using Base = tfplug::Platform<typename PlatformT::Device>;
@@ -297,6 +337,41 @@ constexpr uint64_t PlatformMistakes() {
   }
 }
 #undef TFPLUG_INTERNAL_MISSES
+
+inline constexpr uint64_t kOtherHooks =
+    If(true, kOtherPlatform) | If(true, kOtherDevice) | If(true, kOtherStream) |
+    If(true, kOtherEvent) | If(true, kOtherTimer) | If(true, kOtherAllocator);
+
+// Has the compiler name a hook that overrides nothing, with its right type.
+template <class PlatformT, uint64_t kMistakes>
+void RequireHook() {
+  constexpr auto kMade = [](Mistake mistake) {
+    return (kMistakes & If(true, mistake)) != 0;
+  };
+  using DeviceT = typename PlatformT::Device;
+  if constexpr (kMade(kOtherPlatform)) {
+    using Base = tfplug::Platform<DeviceT>;
+    decltype(PlatformHooks<PlatformT, Base>(0))::FindWrong().Require();
+  } else if constexpr (kMade(kOtherDevice)) {
+    using Base =
+        tfplug::Device<typename DeviceT::Stream, typename DeviceT::Allocator>;
+    decltype(DeviceHooks<DeviceT, Base>(0))::FindWrong().Require();
+  } else if constexpr (kMade(kOtherStream)) {
+    using StreamT = typename DeviceT::Stream;
+    using Base = tfplug::Stream<StreamT, typename DeviceT::Event,
+                                typename DeviceT::Timer>;
+    decltype(StreamHooks<StreamT, Base>(0))::FindWrong().Require();
+  } else if constexpr (kMade(kOtherEvent)) {
+    using EventT = typename DeviceT::Event;
+    decltype(EventHooks<EventT, Event>(0))::FindWrong().Require();
+  } else if constexpr (kMade(kOtherTimer)) {
+    using TimerT = typename DeviceT::Timer;
+    decltype(TimerHooks<TimerT, Timer>(0))::FindWrong().Require();
+  } else if constexpr (kMade(kOtherAllocator)) {
+    using AllocatorT = typename DeviceT::Allocator;
+    decltype(AllocatorHooks<AllocatorT, Allocator>(0))::FindWrong().Require();
+  }
+}
 
 // A bit for each Mistake in the classes of an author's platform.
 template <class PlatformT>

@@ -52,6 +52,8 @@ struct PlatformRegistration {
         profiler_internal::EmitInitProfiler();
         profiler_internal::registered_profiler.of_device = &InitDefaultProfiler;
       }
+    } else if constexpr ((kMistakesOf<PlatformT> & kOtherHooks) != 0) {
+      RequireHook<PlatformT, kMistakesOf<PlatformT>>();
     }
   }
 
