@@ -239,6 +239,7 @@ class _Server:
             [sys.executable, "-B", __file__], text=True,
             env={**_environment(), **dict(variables)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        atexit.register(self._process.wait)  # so that its processor time is counted
         atexit.register(self._process.stdin.close)
 
     def run(self, children):
