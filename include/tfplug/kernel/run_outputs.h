@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
@@ -155,10 +156,34 @@ class RunOutputs : public RunInputs {
     AllowUnsetOutput(kernel_internal::OutputIndex(output));
   }
 
+  // An output has no name in TensorFlow's C API: these do not compile.
+  template <class Char, class... Arguments>
+  absl::StatusOr<Tensor> AllocateOutput(const Char* /*name*/,
+                                        Arguments&&... /*arguments*/) {
+    return NoName<Char>();
+  }
+  template <class Char, class... Arguments>
+  absl::StatusOr<Tensor> ForwardOrAllocateOutput(const Char* /*name*/,
+                                                 Arguments&&... /*arguments*/) {
+    return NoName<Char>();
+  }
+  template <class Char>
+  absl::Status SetOutput(const Char* /*name*/, const Tensor& /*tensor*/) {
+    return NoName<Char>().status();
+  }
+
  protected:
   using RunInputs::RunInputs;
 
  private:
+  template <class Char>
+  static absl::StatusOr<Tensor> NoName() {
+    static_assert(std::is_void_v<Char>,
+                  "tfplug: outputs have numbers, not names: write "
+                  "AllocateOutput(0, shape), or name the output of a typed op, "
+                  "such as ops::MatMul::product");
+    return Tensor();
+  }
   [[gnu::cold, gnu::noinline]] static absl::Status EmptyTensor(int i) {
     return absl::InvalidArgumentError("SetOutput: the Tensor for output " +
                                       std::to_string(i) + " is empty");

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/log.h"
 #include "tfplug/base/internal/release.h"
@@ -266,7 +267,7 @@ class TraceReport {
   [[gnu::cold]] static std::string Purpose(const Stream& stream) {
     std::string purpose;
     const auto add = [&](bool has, const char* name) {
-      if (has) purpose += (purpose.empty() ? "" : ",") + std::string(name);
+      if (has) absl::StrAppend(&purpose, purpose.empty() ? "" : ",", name);
     };
     const auto has = [&](internal::Activity kind) {
       return std::any_of(
