@@ -139,7 +139,7 @@ def tfplug_library(
         **kwargs
     )
 
-def tfplug_test(name, srcs, deps = [], copts = [], **kwargs):
+def tfplug_test(name, srcs, deps = [], copts = [], separate = None, **kwargs):
     """Builds a unit test of a plug-in, in which tfplug/testing.h replaces TensorFlow.
 
     Args:
@@ -147,13 +147,18 @@ def tfplug_test(name, srcs, deps = [], copts = [], **kwargs):
       srcs: its sources, and those of the plug-in with its TFPLUG_REGISTER_DEVICE.
       deps: the plug-in's libraries, and a library for tests, such as GoogleTest.
       copts: further options of the compiler.
+      separate: the plug-in with `separate`, whose library the test shares.
       **kwargs: passed on to cc_test.
     """
+    library = []
+    if separate:
+        copts = copts + ["-DTFPLUG_SEPARATE"]
+        library = [":" + separate + "_tfplug", ":" + separate + "_tfplug_host"]
     native.cc_test(
         name = name,
         srcs = srcs,
         copts = _COPTS + copts,
-        deps = deps + [Label("//:tfplug")],
+        deps = deps + library + [Label("//:tfplug")],
         linkstatic = True,
         **kwargs
     )

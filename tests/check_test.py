@@ -427,7 +427,11 @@ class CheckTest(unittest.TestCase):
         for example in examples:
             with self.subTest(example=example):
                 done = command(*example.split(), directory=directory)
-                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                progress = re.findall(r"^\[\d+/\d+\] .+$", done.stderr, re.MULTILINE)
+                self.assertEqual(done.stderr.splitlines(), progress)
+                self.assertEqual(bool(progress),
+                                 "--json" not in example and "--list" not in example)
         self.assertTrue((directory / "report.html").is_file())
 
     def test_wrong_arguments(self):

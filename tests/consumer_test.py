@@ -130,7 +130,8 @@ def check_new_projects(tfplug, work):
             ("keras",), ("pip",), ("a" * 300,), ("driver",),
             ("backend", "--from", "cuda_like"), ("blas", "--from", "cuda_like"),
             ("acme", "--directory", file), ("acme", "--directory", file / "below"),
-            ("acme", "--directory", "/proc/acme")):
+            ("acme", "--directory", "/proc/acme"),
+            ("acme", "--build", "bazel", "--from", "vulkan")):
         directory = work / f"refused_{name[:9]}"
         try:
             tfplug("new", name, *([] if "--directory" in more else
@@ -286,16 +287,32 @@ def check_bazel(tfplug, work):
         f'filegroup(name = "{name}", visibility = ["//visibility:public"])\n'
         for name in ("coverage_report_generator", "lcov_merger")))
     command = options[0].replace("$(tfplug --bazeldir)", tfplug("--bazeldir")).replace(
-        "$(tfplug abseil)", abseil())
-    run("env", "-C", project, "bazel", "--batch", f"--output_user_root={work}/bazel",
-        *command.split(), "//:relu_test", "--spawn_strategy=local",
-        "--override_repository=platforms=/usr/share/bazel/platforms",
-        f"--override_repository=remote_coverage_tools={coverage}",
-        *(f"--override_repository=rules_{each.name}={each}" for each in rules.iterdir()))
+        "$(tfplug abseil)", abseil()).split()
+
+    def build(directory, *targets):
+        run("env", "-C", directory, "bazel", "--batch", f"--output_user_root={work}/bazel",
+            *command[:-1], *targets, "--spawn_strategy=local",
+            "--override_repository=platforms=/usr/share/bazel/platforms",
+            f"--override_repository=remote_coverage_tools={coverage}",
+            *(f"--override_repository=rules_{each.name}={each}"
+              for each in rules.iterdir()))
+
+    build(project, command[-1], "//:relu_test")
     plugin = project / "bazel-bin/libmy_device.so"
     run(sys.executable, ROOT / "tests/symbols_test.py", plugin, "--expect", "SE_InitPlugin",
         "--expect", "TF_InitKernel")  # fmt: skip
     run(project / "bazel-bin/relu_test")
+
+    made = work / "made_with_bazel"
+    shutil.rmtree(made, ignore_errors=True)
+    tfplug("new", "acme", "--build", "bazel", "--directory", made)
+    for path in made.rglob("*.*"):
+        assert not path.is_file() or "my_device" not in path.read_text().lower()
+    build(made, "//:acme", "//:conformance")
+    run(sys.executable, ROOT / "tests/symbols_test.py", made / "bazel-bin/libacme.so",
+        "--expect", "SE_InitPlugin", "--expect", "TF_InitKernel", "--expect", "TF_InitGraph",
+        "--expect", "TF_InitGraphPlugin", "--expect", "TF_InitProfiler")
+    run(made / "bazel-bin/conformance")
 
 
 def check_renamed(tfplug, work):

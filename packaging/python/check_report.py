@@ -33,22 +33,24 @@ _STYLE += "".join(f".{status} {{ border-color: var(--{status}); }} "
 
 
 class Progress:
-    """Shows on a terminal which check runs."""
+    """Shows which check runs: in one line of a terminal, in a line each of a log."""
 
     def __init__(self, count, is_wanted):
         self._count, self._done = count, 0
-        self._is_shown = is_wanted and sys.stderr.isatty()
+        self._is_shown = is_wanted
+        self._is_terminal = sys.stderr.isatty()
 
     def say(self, text):
         if self._is_shown:
-            print(f"\r\033[K[{self._done}/{self._count}] {text}", end="",
+            begin, end = ("\r\033[K", "") if self._is_terminal else ("", "\n")
+            print(f"{begin}[{self._done}/{self._count}] {text}", end=end,
                   file=sys.stderr, flush=True)
 
     def done(self, _):
         self._done += 1
 
     def clear(self):
-        if self._is_shown:
+        if self._is_shown and self._is_terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 

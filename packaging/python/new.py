@@ -69,11 +69,32 @@ endforeach()
 }
 # Files of the template whose names in the project are special.
 _PLACES = {
+    "bazelrc": ".bazelrc",
     "clang-format": ".clang-format",
     "devcontainer.json": ".devcontainer/devcontainer.json",
     "dockerignore": ".dockerignore",
     "gitignore": ".gitignore",
     "workflow/build.yml": ".github/workflows/build.yml",
+}
+# What a project with Bazel does not have: images and workflows of pip's builds.
+_OF_PIP = ("Dockerfile", ".devcontainer/devcontainer.json", ".dockerignore",
+           ".github/workflows/build.yml")
+_IMAGES = """ `docker build --output dist .`
+builds one for all distributions since 2019 (manylinux_2_28); `.devcontainer/` opens the same image in an editor, and the
+workflow in `.github/` builds and tests both."""
+_COMPILER = """A build directory keeps its
+compiler: `./build.sh` begins anew if `CXX` is another one."""
+# For the project's README: how to compile and test, the library, and the lists of
+# sources and tests.
+_BUILDS = {
+    "meson": ("ninja -C build", "meson test -C build", "build/libmy_device.so",
+              "`device` in `meson.build`", "`meson.build`, as `['conformance', 'relu']`"),
+    "cmake": ("ninja -C build", "ctest --test-dir build", "build/libmy_device.so",
+              "`DEVICE` in `CMakeLists.txt`",
+              "`CMakeLists.txt`, as `foreach(name conformance relu)`"),
+    "bazel": ("bazel build //:my_device", "bazel test //:conformance",
+              "bazel-bin/libmy_device.so", "`DEVICE` in `BUILD.bazel`",
+              "`BUILD.bazel`, as `[\"conformance\", \"relu\"]`"),
 }
 # Words that cannot name a namespace in C++17 and C++20; Python's are keyword.kwlist.
 _CPP_WORDS = frozenset("""
@@ -105,7 +126,7 @@ def add_parser(commands):
         "examples, for the driver that this names.")
     parser.add_argument("name", metavar="NAME", help="such as my_device: the name of "
                         "the library and the wheel; its device type is MY_DEVICE")
-    parser.add_argument("--build", choices=("meson", "cmake"), default="meson",
+    parser.add_argument("--build", choices=sorted(_BUILDS), default="meson",
                         help="the build system (default meson)")
     parser.add_argument("--from", choices=sorted(_FILES), default="stub",
                         dest="origin", help="where the device begins (default stub)")
@@ -179,31 +200,41 @@ def _texts(options):
                if place.startswith("src/") and place.endswith(".cc")]
     kernels = [s for s in sources if re.search(r"/(kernels|passes)\.cc$", s)]
     device = [s for s in sources if s not in kernels]
-    if options.build == "meson":
-        def listed(names):
-            return ", ".join(f"'{name}'" for name in names)
-    else:
-        listed = " ".join
+    quote, comma = {"meson": ("'", ", "), "cmake": ("", " "),
+                    "bazel": ('"', ",\n    ")}[options.build]
+
+    def listed(names):
+        return comma.join(f"{quote}{name}{quote}" for name in names)
+
     more = ""
-    if origin in _LIBRARIES:
+    if options.build == "bazel":
+        texts = {place: text for place, text in texts.items() if place not in _OF_PIP}
+        texts[".gitignore"] += "/bazel-*\n/.bazelrc.user\n"
+        if origin in _LIBRARIES:
+            raise ValueError(f"--from {origin} links static libraries of this machine, "
+                             "which Bazel would need rules for; choose another --build")
+    elif origin in _LIBRARIES:
         more = _renamed(_LINK[options.build].format(*_LIBRARIES[origin]), "stub",
                         options.name)
+    compile_it, test_it, library, sources_list, tests_list = (
+        _renamed(text, "stub", options.name) for text in _BUILDS[options.build])
     values = {
         "@LIBRARIES@\n": more,
         "@DEVICE_SOURCES@": listed(device),
         "@KERNEL_SOURCES@": listed(kernels),
         "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),
-        "@TEST@": ("meson test -C build" if options.build == "meson" else
-                   "ctest --test-dir build"),
-        "@LIST@": ("`device` in `meson.build`" if options.build == "meson" else
-                   "`DEVICE` in `CMakeLists.txt`"),
-        "@TESTS@": ("`meson.build`, as `['conformance', 'relu']`" if options.build == "meson"
-                    else "`CMakeLists.txt`, as `foreach(name conformance relu)`"),
+        "@COMPILE@": compile_it,
+        "@COMPILER@": "" if options.build == "bazel" else _COMPILER,
+        "@IMAGES@": "" if options.build == "bazel" else _IMAGES,
+        "@LIBRARY@": library,
+        "@TEST@": test_it,
+        "@LIST@": sources_list,
+        "@TESTS@": tests_list,
         "@FILES@": "\n".join(
             f"| `src/{_renamed(name, 'stub', options.name)}` | {text} |"
             for name, text in _FILES[origin].items()),
     }
-    for place in ("README.md", "meson.build", "CMakeLists.txt"):
+    for place in ("README.md", "meson.build", "CMakeLists.txt", "BUILD.bazel"):
         for key, value in values.items():
             if place in texts:
                 texts[place] = texts[place].replace(key, value)
