@@ -82,7 +82,7 @@ _OF_PIP = ("Dockerfile", ".devcontainer/devcontainer.json", ".dockerignore",
 _IMAGES = """ `docker build --output dist .`
 builds one for all distributions since 2019 (manylinux_2_28); `.devcontainer/` opens the same image in an editor, and the
 workflow in `.github/` builds and tests both."""
-_COMPILER = """A build directory keeps its
+_COMPILER = """ A build directory keeps its
 compiler: `./build.sh` begins anew if `CXX` is another one."""
 # For the project's README: how to compile and test, the library, and the lists of
 # sources and tests.
