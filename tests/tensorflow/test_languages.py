@@ -3,7 +3,6 @@
 compiler refuses a source with a mistake (tools/language-sweep)."""
 
 import json
-import pathlib
 import platform
 import subprocess
 import sys
@@ -25,10 +24,13 @@ def run(tool, *arguments):
 
 
 def has_32_bits():
-    """Returns whether the C compiler has its own functions for 32 bits."""
-    found = subprocess.run(["cc", "-m32", "-print-libgcc-file-name"], check=False,
-                           text=True, capture_output=True).stdout.strip()
-    return platform.machine() == "x86_64" and pathlib.Path(found).is_file()
+    """Returns whether the C compiler links its own functions for 32 bits, such as that
+    which divides 64-bit integers. Without them, it names those for 64 bits."""
+    program = "long long f(long long a) { return a / 3; } void _start(void) { f(1); }"
+    command = ["cc", "-m32", "-O0", "-nostdlib", "-static", "-x", "c", "-", "-o",
+               "/dev/null", "-lgcc"]
+    return platform.machine() == "x86_64" and subprocess.run(
+        command, input=program, text=True, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.skipif(not has_32_bits(), reason="cc -m32 has no libgcc: install lib32gcc-*-dev")
