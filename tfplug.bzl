@@ -28,7 +28,7 @@ GCC_SEPARATE_COPTS = [
 ]
 
 def _separate_unit(name):
-    """Compiles the parts of the library, but for the host's loops, as one file."""
+    """Writes a file that includes the parts of the library but the host's loops."""
     parts = Label("//:separate_parts")
     native.genrule(
         name = name,

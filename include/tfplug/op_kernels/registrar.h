@@ -43,18 +43,6 @@ inline constexpr uint64_t kInt32Type = kernel::SetOf(DataType::kInt32);
 inline constexpr uint64_t kIndexTypes =
     kernel::SetOf(DataType::kInt32, DataType::kInt64);
 
-namespace op_kernels_internal {
-
-// Whether a kernel that tfplug makes may be in a region.
-template <class KernelT, class = void>
-inline constexpr bool kMadeFits = true;
-template <class KernelT>
-inline constexpr bool
-    kMadeFits<KernelT, std::void_t<decltype(KernelT::kFitsRegions)>> =
-        KernelT::kFitsRegions;
-
-}  // namespace op_kernels_internal
-
 // Adds kernels that are made from a backend's primitives to the library. A
 // family of ops is a function that takes a Registrar; list families in
 // TFPLUG_REGISTER_BACKEND.
@@ -157,7 +145,7 @@ class Registrar {
   template <class KernelT>
   static constexpr Made MakeMade() {
     Made made = {kernel_internal::SharedFunctionsOf<KernelT>(), nullptr,
-                 op_kernels_internal::kMadeFits<KernelT>};
+                 kernel_internal::kFitsRegions<KernelT, true>};
     if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
       made.create_on_host = &CreateOnHost<KernelT>;
     }

@@ -123,7 +123,7 @@ inline void StreamCopyOps(const Registrar& registrar) {
       KernelDef(kToDeviceOp).HostMemory("x").OnlyIf([] {
         return registered_backend.host_access != nullptr;
       }));
-  // Where an asynchronous kernel blocks a thread, TensorFlow copies better.
+  // TensorFlow copies better if an asynchronous kernel would block a thread.
   registrar.Add<ToHostKernel>(KernelDef(kToHostOp).HostMemory("y").OnlyIf([] {
     return registered_backend.host_access != nullptr &&
            AsyncKernel::IsAsynchronous();

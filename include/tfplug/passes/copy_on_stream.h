@@ -34,11 +34,11 @@ namespace tfplug {
 // thread waits for it. In the other direction, a task of the stream tells
 // TensorFlow that the result has arrived.
 //
-// Tensors without a fixed size of elements, and those that other kernels of
-// TensorFlow's read or compute than Identity and the like, are copied by
-// TensorFlow; so are those to the host
-// up to TensorFlow 2.12, which lacks asynchronous kernels. Does nothing in a
-// library without StreamCopyOps (op_kernels/stream_copy.h).
+// TensorFlow copies tensors without a fixed size of elements, and those that
+// other kernels of TensorFlow's read or compute than Identity and the like. Up to
+// TensorFlow 2.12, which lacks asynchronous kernels, it also copies those to the
+// host. The pass does nothing in a library without StreamCopyOps
+// (op_kernels/stream_copy.h).
 class CopyOnStream : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -67,7 +67,8 @@ class CopyOnStream : public GraphPass {
     runtime::NodePorts none;
     const auto op = context.functions().GetSignature(node.op());
     if (op.ok()) {
-      if (const auto* const kernel = runtime::FindOwnKernel(node, **op)) {
+      if (const auto* const kernel =
+              runtime::FindOwnKernels(node, **op).selected) {
         return runtime::PortsOf(node, **op, kernel->def).value_or(none);
       }
     }

@@ -84,20 +84,24 @@ inline bool Matches(const KernelDef& def, Node node, const OpSignature& op) {
   return true;
 }
 
-// Returns this library's kernel for the node that TensorFlow selects on the
-// library's device; null if it has none.
-inline const kernel_internal::KernelRegistration* FindOwnKernel(
-    Node node, const OpSignature& op) {
-  if (node.HasAttr("_kernel")) return nullptr;
-  const kernel_internal::KernelRegistration* found = nullptr;
+// This library's kernels for a node.
+struct OwnKernels {
+  // The one that TensorFlow selects on the library's device; null if it has none.
+  const kernel_internal::KernelRegistration* selected = nullptr;
+  bool all_fit_regions = true;
+};
+inline OwnKernels FindOwnKernels(Node node, const OpSignature& op) {
+  OwnKernels found;
+  if (node.HasAttr("_kernel")) return found;
+  // The kernels of the library's author win.
+  const auto rank = [](const kernel_internal::KernelRegistration& one) {
+    return std::make_pair(!one.is_made, one.def.priority());
+  };
   for (const auto& kernel : kernel_internal::RegisteredKernels()) {
-    // The kernels of the library's author win.
-    const auto rank = [](const kernel_internal::KernelRegistration& one) {
-      return std::make_pair(!one.is_made, one.def.priority());
-    };
-    if (Matches(kernel.def, node, op) &&
-        (found == nullptr || rank(kernel) > rank(*found))) {
-      found = &kernel;
+    if (!Matches(kernel.def, node, op)) continue;
+    if (!kernel.fits_regions) found.all_fit_regions = false;
+    if (found.selected == nullptr || rank(kernel) > rank(*found.selected)) {
+      found.selected = &kernel;
     }
   }
   return found;
@@ -109,19 +113,11 @@ inline const kernel_internal::KernelRegistration* FindOwnKernel(
 inline const kernel_internal::KernelRegistration* FindKernel(
     Node node, const OpSignature& op) {
   if (node.HasAttr("_kernel")) return nullptr;
-  const kernel_internal::KernelRegistration* found = nullptr;
-  for (const auto& kernel : kernel_internal::RegisteredKernels()) {
-    const KernelDef& def = kernel.def;
-    if (!Matches(def, node, op)) continue;
-    if (!kernel.fits_regions) return nullptr;
-    // The kernels of the library's author win.
-    const auto rank = [](const kernel_internal::KernelRegistration& one) {
-      return std::make_pair(!one.is_made, one.def.priority());
-    };
-    if (found == nullptr || rank(kernel) > rank(*found)) found = &kernel;
-  }
-  if (found != nullptr) {
-    return found->functions.compute_async_func == nullptr ? found : nullptr;
+  const auto [selected, all_fit_regions] = FindOwnKernels(node, op);
+  if (!all_fit_regions) return nullptr;
+  if (selected != nullptr) {
+    return selected->functions.compute_async_func == nullptr ? selected
+                                                             : nullptr;
   }
   for (const auto& kernel : KernelsInRegions()) {
     if (Matches(kernel.def, node, op)) return &kernel;

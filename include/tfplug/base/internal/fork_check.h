@@ -38,8 +38,8 @@ class ForkCheck {
   }
 
  private:
-  inline static bool is_child_ =
-      false;  // set before the child has a second thread
+  // Is set before the child has a second thread.
+  inline static bool is_child_ = false;
 };
 
 }  // namespace tfplug::internal

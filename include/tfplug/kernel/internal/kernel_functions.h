@@ -42,11 +42,12 @@ inline constexpr bool
 
 // True if KernelT enqueues its work with a launcher only, so that a region can
 // repeat it (op_kernels/op_run.h).
-template <class KernelT, class = void>
-inline constexpr bool kFitsRegions = false;
-template <class KernelT>
-inline constexpr bool
-    kFitsRegions<KernelT, std::enable_if_t<KernelT::kFitsRegions>> = true;
+template <class KernelT, bool kByDefault = false, class = void>
+inline constexpr bool kFitsRegions = kByDefault;
+template <class KernelT, bool kByDefault>
+inline constexpr bool kFitsRegions<
+    KernelT, kByDefault, std::void_t<decltype(KernelT::kFitsRegions)>> =
+    KernelT::kFitsRegions;
 
 // The first mistake in a kernel's class. Registration macros assert each of them
 // themselves, so that the compiler begins with the sentence.
