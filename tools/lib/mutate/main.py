@@ -114,8 +114,9 @@ class Test:
         self.compile[self.compile.index("-o") + 1] = f"{self.made}.o"
         self.compile[self.compile.index("-c") + 1] = str(source)
         self.link = [word for word in link if not tests.match(word)]
-        self.link[self.link.index(program)] = str(self.made)
-        self.link.append(f"{self.made}.o")
+        # Before the static libraries, of which the linker takes what is missing.
+        at = self.link.index(program)
+        self.link[at:at + 1] = [str(self.made), f"{self.made}.o"]
         # Sanitizers reserve a large part of the address space.
         self.is_sanitized = "-fsanitize=" in compile_line
         first = next(i for i, w in enumerate(self.compile) if w.startswith("-"))
