@@ -28,6 +28,7 @@ enum class Mistake {
   kIgnoresWaitForStream,
   kIgnoresWaitForEvent,
   kRunsTasksAtOnce,
+  kRefusesTasks,
   kCopiesAtOnce,
   kRecordsEventsEarly,
   kFillsTooLittle,
@@ -139,6 +140,8 @@ class Stream : public CopyHooks<Stream, Event> {
   }
   absl::Status RunOnHost(tfplug::HostTask task) override {
     if (mistake == Mistake::kRunsTasksAtOnce) return task.Run();
+    if (mistake == Mistake::kRefusesTasks)
+      return absl::InternalError("refused");
     const auto shared = std::make_shared<tfplug::HostTask>(std::move(task));
     work_.Add([shared] { shared->Run().IgnoreError(); });
     return absl::OkStatus();

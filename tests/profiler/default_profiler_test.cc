@@ -202,7 +202,10 @@ TEST_CASE("Copies, fills, waits, host tasks and memory appear") {
   REQUIRE(FindStream(*on_device, "(Memset)") != nullptr);
   CHECK(FindStream(*on_device, "(Memset)")->events.size() == 2);
   CHECK(host->Events("memset")[0].stats.at("bytes") == "64");
-  CHECK(FindStream(*on_device, "(MemcpyD2H)") != nullptr);
+  const xspace::Line* const blocking = FindStream(*on_device, "(MemcpyD2H)");
+  REQUIRE(blocking != nullptr);
+  CHECK(blocking->events[0].begin_ps ==
+        host->Events("sync_memcpy_dtoh")[0].begin_ps);
   CHECK(host->Events("memcpy_htod")[0].stats.at("bytes") == "256");
   CHECK(host->Events("create_stream_dependency").size() == 1);
   const auto allocated = host->Events("MemoryAllocation");
@@ -224,6 +227,8 @@ TEST_CASE("A profile has the events between its start and its stop") {
   CHECK(fixture.profiler->Stop().ok());
   CHECK(fixture.profiler->Stop().ok());
   CHECK(fixture.Launch("OnHost", "between").ok());
+  fixture.device().Deallocate(fixture.device().Allocate(16));
+  CHECK(Find(fixture.Collect(), kHost)->Events("MemoryAllocation").empty());
   CHECK(Find(fixture.Collect(), kHost)->Events("OnHost").size() == 1);
   CHECK(fixture.profiler->Start().ok());
   CHECK(fixture.Launch("OnHost", "second").ok());
@@ -253,6 +258,64 @@ TEST_CASE("Threads have the ids that they have in TensorFlow's profiles") {
         (hash(std::this_thread::get_id()) & 0xffffffff));
 }
 
+TEST_CASE("Threads without memory drop their events") {
+  using profiler_internal::kMaxTraceBytes;
+  using profiler_internal::Recorder;
+  using profiler_internal::trace_bytes;
+  Profiled fixture;
+  CHECK(fixture.profiler->Start().ok());
+  internal::Record record = {};
+  record.name = "event";
+  const uint64_t before = trace_bytes.load();
+  trace_bytes = kMaxTraceBytes - 16;
+  CHECK(profiler_internal::AllocateForTrace(17) == nullptr);
+  void* const rest = profiler_internal::AllocateForTrace(16);
+  CHECK(rest != nullptr);
+  std::free(rest);
+  std::atomic<int> added{0};
+  std::vector<std::thread> threads;  // more than have left their buffers
+  for (int i = 0; i < 64; ++i) {
+    threads.emplace_back([&] {
+      Recorder::Add(record, "");
+      ++added;
+      while (added < 64) std::this_thread::yield();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(fixture.profiler->Stop().ok());
+  uint64_t kept = 0;
+  const uint64_t dropped =
+      Recorder::ForEach([&](int64_t, const internal::Record&) { ++kept; });
+  CHECK(kept + dropped == 64);
+  CHECK(dropped > 0);
+  trace_bytes = before;
+
+  // A thread with room for records has none for names.
+  profiler_internal::ThreadBuffer buffer;
+  buffer.Add(1, record, "");
+  trace_bytes = kMaxTraceBytes;
+  buffer.Add(1, record, "node");
+  trace_bytes = before;
+  std::vector<const char*> nodes;
+  buffer.ForEach(
+      1, [&](const internal::Record& each) { nodes.push_back(each.node); });
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0] == nullptr);
+  CHECK(nodes[1] == nullptr);
+}
+
+TEST_CASE("The buffers of threads that have exited are used again") {
+  Profiled fixture;
+  uint64_t bytes[8] = {};
+  for (uint64_t& each : bytes) {
+    CHECK(fixture.profiler->Start().ok());
+    std::thread([] { profiler_internal::Recorder::Add({}, ""); }).join();
+    CHECK(fixture.profiler->Stop().ok());
+    each = profiler_internal::trace_bytes.load();
+  }
+  CHECK(bytes[7] == bytes[0]);
+}
+
 TEST_CASE("Memory is bounded, and dropped events are reported") {
   Profiled fixture;
   constexpr uint64_t kEvents = 10000000;
@@ -278,6 +341,57 @@ TEST_CASE("Memory is bounded, and dropped events are reported") {
   CHECK(Find(planes, kHost)->Events("OnHost").size() == 1);
   CHECK_MESSAGE(Find(planes, kHost)->Events("dropped events").empty(),
                 "the buffers are reused");
+}
+
+TEST_CASE("The end of a profile waits for its own work") {
+  using profiler_internal::Recorder;
+  constexpr uint64_t kForever = uint64_t{1} << 60;
+  Profiled fixture;
+  const DeviceMemory memory = fixture.device().Allocate(64);
+  const auto block = [&] {
+    const auto flag = std::make_shared<::Flag>();
+    const auto wait = [flag] { return flag->Wait(), absl::OkStatus(); };
+    CHECK(fixture.stream().RunOnHost(wait).ok());
+    return flag;
+  };
+  const auto start_work = [&] {
+    CHECK(fixture.profiler->Start().ok());
+    CHECK(fixture.stream().Memset(memory, {1}, 64).ok());
+  };
+  const auto count_work = [&]() -> size_t {
+    const auto planes = fixture.Collect();
+    const xspace::Plane* const device = Find(planes, kDevice);
+    return device == nullptr ? 0 : device->Events("memset").size();
+  };
+
+  auto flag = block();
+  start_work();
+  std::thread late([&] {
+    while (internal::ActiveProfiling() != nullptr) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    flag->Set();
+  });
+  Recorder::Stop(kForever);
+  late.join();
+  CHECK(count_work() == 1);
+
+  flag = block();
+  start_work();
+  Recorder::Stop(0);
+  CHECK_MESSAGE(count_work() == 0, "the work has not ended");
+  flag->Set();
+  CHECK(fixture.stream().BlockHostUntilDone().ok());
+  start_work();
+  Recorder::Stop(kForever);
+  CHECK(count_work() == 1);
+
+  CHECK(fixture.profiler->Start().ok());
+  queue::mistake = queue::Mistake::kRefusesTasks;
+  CHECK(fixture.stream().Memset(memory, {1}, 64).ok());
+  queue::mistake = queue::Mistake::kNone;
+  Recorder::Stop(kForever);
+  CHECK_MESSAGE(count_work() == 0, "its end is not known");
+  fixture.device().Deallocate(memory);
 }
 
 TEST_CASE("Profiles start and stop while kernels run") {

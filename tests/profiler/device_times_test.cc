@@ -70,14 +70,31 @@ class Stream : public minimal::StreamHooks<
   Timer* running_ = nullptr;
 };
 
-class Device : public tfplug::Device<Stream, minimal::Memory> {
+class Memory : public minimal::Memory {
+ public:
+  absl::StatusOr<tfplug::AllocatorStats> Stats() override {
+    tfplug::AllocatorStats stats;
+    stats.bytes_in_use = 5000;
+    stats.peak_bytes_in_use = 7000;
+    return stats;
+  }
+};
+
+class Device : public tfplug::Device<Stream, Memory> {
  public:
   absl::Status SynchronizeAllActivity() override { return absl::OkStatus(); }
   absl::StatusOr<uint64_t> GetTime() override {
     return ToDevice(tfplug::profiler_internal::Recorder::NowNs());
   }
 };
-using Platform = minimal::PlatformOf<Device>;
+class Platform : public minimal::PlatformOf<Device> {
+ public:
+  tfplug::PlatformOptions Options() override {
+    tfplug::PlatformOptions options;
+    options.use_bfc_allocator = false;
+    return options;
+  }
+};
 
 template <bool kWorks>
 class Kernel : public tfplug::Kernel {
@@ -85,7 +102,7 @@ class Kernel : public tfplug::Kernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     auto stream = context.GetStream<Stream>();
     if (stream.ok() && kWorks) (*stream)->Work();
-    return stream.status();
+    return context.GetStream<Stream>().status();
   }
 };
 
@@ -127,6 +144,16 @@ class Timed : public Fixture<timed::Platform> {
     return lines;
   }
 
+  // Returns the number of events that are missing.
+  std::string Dropped() {
+    for (const auto& plane : xspace::Read(profiler->Collect().value())) {
+      for (const xspace::Event& event : plane.Events("dropped events")) {
+        return event.stats.at("dropped");
+      }
+    }
+    return "0";
+  }
+
   std::unique_ptr<ProfilerHost> profiler;
 };
 
@@ -156,6 +183,23 @@ TEST_CASE("A profile has the device's own times, in Unix time") {
     CHECK(std::abs(duration_ns - was_ns) < 0.05 * was_ns);
   }
   CHECK(timed::live_timers == 0);
+  CHECK(fixture.Dropped() == "0");
+}
+
+TEST_CASE("The statistics of an allocator appear") {
+  Timed fixture;
+  REQUIRE(fixture.profiler->Start().ok());
+  fixture.device().Deallocate(fixture.device().Allocate(64));
+  REQUIRE(fixture.profiler->Stop().ok());
+  bool has_memory = false;
+  for (const auto& plane : xspace::Read(fixture.profiler->Collect().value())) {
+    for (const xspace::Event& event : plane.Events("MemoryAllocation")) {
+      has_memory = true;
+      CHECK(event.stats.at("bytes_allocated") == "5000");
+      CHECK(event.stats.at("peak_bytes_in_use") == "7000");
+    }
+  }
+  CHECK(has_memory);
 }
 
 TEST_CASE("A profile uses timers again") {
@@ -177,7 +221,23 @@ TEST_CASE("Work that hangs does not stop a profile, and is reported") {
   timed::is_stuck = false;
   CHECK(timed::live_timers == 0);
   CHECK(fixture.Lines("Compute").empty());
-  CHECK(fixture.Lines("tfplug").size() >= 1);  // "dropped events"
+  CHECK(fixture.Dropped() == "1");
+}
+
+TEST_CASE("Work is not measured while too much is pending") {
+  class Pending : public profiler_internal::WorkTimer {
+   public:
+    bool Stop(capi::SP_Stream) override { return true; }
+    State Read(uint64_t*, uint64_t*) override { return State::kPending; }
+  };
+  profiler_internal::WorkTimers timers;
+  uint64_t added = 0;
+  while (added < 100000 &&
+         timers.Add(/*stream=*/1, added, std::make_unique<Pending>(),
+                    [](const auto&) {})) {
+    ++added;
+  }
+  CHECK(added == 1 << 14);
 }
 
 TEST_CASE("A clock that was read once runs like the host's") {

@@ -67,6 +67,21 @@ def is_balanced(code):
     return all(code.count(a) == code.count(b) for a, b in ("()", "{}", "[]"))
 
 
+def in_raw_strings(lines):
+    """Returns the indices of the lines with parts of raw strings that span lines."""
+    found, end = set(), None
+    for i, line in enumerate(lines):
+        begin = re.search(r'R"(\w*)\(', line)
+        if end is None and begin and f'){begin[1]}"' not in line[begin.end():]:
+            end = f'){begin[1]}"'
+        elif end is None:
+            continue
+        found.add(i)
+        if end in line:
+            end = None
+    return found
+
+
 def regions(code, starts):
     """Yields (begin, end) of the expressions of a line that can be switched, and
     True if it is a condition. `starts`: whether a statement begins here."""
@@ -95,7 +110,9 @@ class Header:
         self.path, self.name = path, name
         self.lines = path.read_text().splitlines()
         self.left_out = 0
-        self.mutants = [m for i in range(len(self.lines)) for m in self._mutate(i)]
+        raw = in_raw_strings(self.lines)
+        self.mutants = [m for i in range(len(self.lines)) if i not in raw
+                        for m in self._mutate(i)]
 
     def _mutate(self, index):
         line = self.lines[index]
