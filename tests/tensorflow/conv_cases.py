@@ -160,6 +160,18 @@ def pool(tf, random, image, size, strides, padding, nasty=False):
                                    **op)]
 
 
+def second_gradient(tf, random, counts_batch, padding):
+    """The second gradient of pooling with indices, for which the CPU has no kernel."""
+    x, grad = draw(random, (2, 7, 6, 4)), draw(random, (2, 7, 6, 4))
+    op = dict(ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding=padding)
+    if "SIM" not in tf.constant(0.0).device:
+        return [tf.raw_ops.MaxPoolGradGrad(
+            orig_input=x, orig_output=tf.raw_ops.MaxPool(input=x, **op), grad=grad, **op)]
+    op["include_batch_in_index"] = counts_batch
+    argmax = tf.raw_ops.MaxPoolWithArgmax(input=x, **op).argmax
+    return [tf.raw_ops.MaxPoolGradGradWithArgmax(input=x, grad=grad, argmax=argmax, **op)]
+
+
 def channels_first(tf, random, kind, dtype):
     """Like the function for the kind of op; only the plug-in's device uses NCHW and
     narrow types. (The CPU rounds to them after each step.)"""
@@ -186,9 +198,12 @@ def channels_first(tf, random, kind, dtype):
     x, dy = order(draw(random, (2, 7, 6, 4))), order(draw(random, (2, 4, 3, 4)))
     if kind == "pool":
         y = tf.raw_ops.MaxPool(input=x, **op)
-        results = [y, tf.raw_ops.AvgPool(value=x, **op),
-                   tf.raw_ops.MaxPoolGrad(orig_input=x, orig_output=y, grad=dy,
-                                          **op),
+        both = dict(orig_input=x, orig_output=y, **op)
+        results = [y, tf.raw_ops.AvgPool(value=x, **op), tf.raw_ops.MaxPoolV2(input=x, **op),
+                   tf.raw_ops.MaxPoolGrad(grad=dy, **both),
+                   tf.raw_ops.MaxPoolGradV2(grad=dy, **both),
+                   tf.raw_ops.MaxPoolGradGrad(grad=x * 2, **both),
+                   tf.raw_ops.MaxPoolGradGradV2(grad=x * 2, **both),
                    tf.raw_ops.AvgPoolGrad(orig_input_shape=x.shape, grad=dy, **op)]
         return [reorder(result) for result in results]
     name = "Conv2D" if kind == "convolution" else "DepthwiseConv2dNative"

@@ -22,6 +22,9 @@ def _cases():
                 yield function, [*case, True]
     for case in conv_cases.GROUPS:
         yield "groups", list(case)
+    for counts_batch in (False, True):
+        for padding in ("SAME", "VALID"):
+            yield "second_gradient", [counts_batch, padding]
     for kind in ("convolution", "depthwise", "pool"):
         for dtype in ("float32", "float64", "float16", "bfloat16"):
             yield "channels_first", [kind, dtype]

@@ -19,6 +19,7 @@ class PoolKernel : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     kind_ = op.rfind("Max", 0) == 0 ? PoolKind::kMax : PoolKind::kAverage;
+    has_window_inputs_ = !construction.HasAttr("ksize");
     return attrs_.Init(construction, op.find("3D") != op.npos ? 3 : 2);
   }
 
@@ -28,18 +29,15 @@ class PoolKernel : public BackendKernel {
     return ChannelsLast(view, attrs_.channels_first());
   }
   // Returns the pooling of an image with its channels last.
-  absl::StatusOr<Pooling> Describe(const Operand& image) const {
-    if (image.rank != attrs_.spatial() + 2) {
-      return absl::InvalidArgumentError(
-          "tensor_in must be " + std::to_string(attrs_.spatial() + 2) +
-          "-dimensional: " + ShapeOf(image).ToString());
-    }
-    Pooling pooling;
-    pooling.kind = kind_;
-    TFPLUG_ASSIGN_OR_RETURN(pooling.windows, attrs_.Over(image, [&](int i) {
-      return attrs_.window_size(i);
-    }));
-    return pooling;
+  absl::StatusOr<Pooling> Describe(OpRun& run, const Operand& image) const {
+    if (!has_window_inputs_) return Describe(attrs_, image);
+    // Of ops V2, the last inputs.
+    const int n = run.context().num_inputs();
+    WindowAttrs attrs = attrs_;
+    TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(n - 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints strides, run.GetInts(n - 1));
+    TFPLUG_RETURN_IF_ERROR(attrs.SetWindow(sizes, strides));
+    return Describe(attrs, image);
   }
   Shape OutputShape(const Pooling& pooling, const Operand& image) const {
     return ImageShape(image.dim(0), pooling.windows, image.dim(image.rank - 1),
@@ -55,7 +53,23 @@ class PoolKernel : public BackendKernel {
   }
 
  private:
+  absl::StatusOr<Pooling> Describe(const WindowAttrs& attrs,
+                                   const Operand& image) const {
+    if (image.rank != attrs.spatial() + 2) {
+      return absl::InvalidArgumentError(
+          "tensor_in must be " + std::to_string(attrs.spatial() + 2) +
+          "-dimensional: " + ShapeOf(image).ToString());
+    }
+    Pooling pooling;
+    pooling.kind = kind_;
+    TFPLUG_ASSIGN_OR_RETURN(pooling.windows, attrs.Over(image, [&](int i) {
+      return attrs.window_size(i);
+    }));
+    return pooling;
+  }
+
   PoolKind kind_ = PoolKind::kMax;
+  bool has_window_inputs_ = false;
   WindowAttrs attrs_;
 };
 
@@ -64,7 +78,7 @@ class Pool final : public PoolKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
     const Operand x = Image(input);
-    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(run, x));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, OutputShape(pooling, x)));
     if (y.num_elements() == 0) return absl::OkStatus();
@@ -79,7 +93,7 @@ class MaxPoolGrad final : public PoolKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand output, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 2));
     const Operand x = Image(input);
-    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(run, x));
     const Shape want = OutputShape(pooling, x);
     TFPLUG_RETURN_IF_ERROR(CheckShape("orig_output", output, want));
     TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy, want));
@@ -124,7 +138,7 @@ class MaxPoolGradGrad final : public PoolKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand output, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand grad, GetView(run, 2));
     const Operand x = Image(input);
-    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(run, x));
     const Shape want = OutputShape(pooling, x);
     TFPLUG_RETURN_IF_ERROR(CheckShape("orig_output", output, want));
     TFPLUG_RETURN_IF_ERROR(CheckShape("grad", grad, ShapeOf(input)));
@@ -181,7 +195,7 @@ class AvgPoolGrad final : public PoolKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand result, run.AllocateOutput(0, shape));
     const Operand dx = Image(result);
-    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(dx));
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(run, dx));
     TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy, OutputShape(pooling, dx)));
     if (dx.num_elements() == 0) return absl::OkStatus();
     if (dy.num_elements() == 0) return Fill(run, dx, 0);
@@ -201,6 +215,13 @@ inline void PoolOps(const Registrar& registrar) {
   for (const char* op : {"MaxPoolGradGrad", "MaxPool3DGradGrad"}) {
     registrar.Add<MaxPoolGradGrad>(KernelDef(op), "T", kFloatTypes);
   }
+  const auto with_inputs = [](const char* op) {
+    return KernelDef(op).HostMemory("ksize").HostMemory("strides");
+  };
+  registrar.Add<Pool>(with_inputs("MaxPoolV2"), "T", kFloatTypes);
+  registrar.Add<MaxPoolGrad>(with_inputs("MaxPoolGradV2"), "T", kFloatTypes);
+  registrar.Add<MaxPoolGradGrad>(with_inputs("MaxPoolGradGradV2"), "T",
+                                 kFloatTypes);
   // TensorFlow's op has no float64.
   for (DataType type :
        registrar.Supported(kFloatTypes & ~kernel::SetOf(DataType::kDouble))) {

@@ -53,22 +53,8 @@ class WindowAttrs {
         continue;
       }
       list->assign(values.begin(), values.end());
-      const size_t rank = static_cast<size_t>(spatial) + 2;
-      bool is_valid = list->size() == rank;
-      for (int64_t value : *list) is_valid = is_valid && value > 0;
-      if (!is_valid) {
-        return absl::InvalidArgumentError(std::string(name) + " must specify " +
-                                          std::to_string(rank) +
-                                          " positive dimensions");
-      }
-      if ((*list)[0] != 1 || (*list)[Position(spatial)] != 1) {
-        if (construction.HasAttr("ksize") && (*list)[0] != 1) {
-          return absl::UnimplementedError(
-              "Pooling is not yet supported on the batch dimension.");
-        }
-        return absl::UnimplementedError(
-            std::string(name) + " in the batch and depth dimensions must be 1");
-      }
+      TFPLUG_RETURN_IF_ERROR(
+          CheckList(name, *list, construction.HasAttr("ksize")));
     }
     if (construction.HasAttr("explicit_paddings") && padding_ == "EXPLICIT") {
       TFPLUG_ASSIGN_OR_RETURN(
@@ -92,6 +78,14 @@ class WindowAttrs {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Sets the sizes and strides of windows that are inputs.
+  absl::Status SetWindow(const Ints& sizes, const Ints& strides) {
+    sizes_.assign(sizes.begin(), sizes.end());
+    strides_.assign(strides.begin(), strides.end());
+    TFPLUG_RETURN_IF_ERROR(CheckList("ksize", sizes_, /*is_pooling=*/true));
+    return CheckList("strides", strides_, /*is_pooling=*/true);
   }
 
   bool channels_first() const { return channels_first_; }
@@ -150,6 +144,25 @@ class WindowAttrs {
   }
 
  private:
+  // Returns an error unless a list has a positive element for each dimension of
+  // the image, which is 1 for the batch and the channels.
+  absl::Status CheckList(const char* name, absl::Span<const int64_t> list,
+                         bool is_pooling) const {
+    const size_t rank = static_cast<size_t>(spatial_) + 2;
+    bool is_valid = list.size() == rank;
+    for (int64_t value : list) is_valid = is_valid && value > 0;
+    if (!is_valid) {
+      return absl::InvalidArgumentError(std::string(name) + " must specify " +
+                                        std::to_string(rank) +
+                                        " positive dimensions");
+    }
+    if (list[0] == 1 && list[Position(spatial_)] == 1) return absl::OkStatus();
+    return absl::UnimplementedError(
+        is_pooling && list[0] != 1
+            ? "Pooling is not yet supported on the batch dimension."
+            : std::string(name) +
+                  " in the batch and depth dimensions must be 1");
+  }
   // Returns the index of a spatial dimension, or for `spatial` of the channels,
   // in a list with an element for each dimension of the image.
   size_t Position(int i) const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tfplug/op_kernels/gather.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/window.h"
 #include "tfplug/primitives/elements.h"
@@ -254,10 +255,13 @@ class MaxPoolWithArgmaxKernel final : public BackendKernel {
   WindowMaximum maximum_;
 };
 
-// MaxPoolGradWithArgmax.
+// MaxPoolGradWithArgmax, and the gradient with respect to its `grad`, which
+// reads at the indices that the former writes to.
 class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    is_second_ = op == "MaxPoolGradGradWithArgmax";
     TFPLUG_ASSIGN_OR_RETURN(const auto index,
                             construction.GetAttr<DataType>("Targmax"));
     TFPLUG_ASSIGN_OR_RETURN(
@@ -274,7 +278,7 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand grad, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand argmax, GetView(run, 2));
     if (x.rank != 4) {
       return absl::InvalidArgumentError("tensor_in must be 4-dimensional: " +
@@ -283,19 +287,16 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x, [&](int i) {
       return attrs_.window_size(i);
     }));
-    const Shape want =
+    const Shape image = ShapeOf(x);
+    const Shape pooled =
         ImageShape(x.dim(0), windows, x.dim(3), /*channels_first=*/false);
-    for (const auto& [name, view] :
-         {std::make_pair("grad", dy), std::make_pair("argmax", argmax)}) {
-      if (ShapeOf(view) == want) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("Expected ", name, " shape to be ", want.ToString(),
-                       ", but got ", ShapeOf(view).ToString()));
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand dx,
-                            run.AllocateOutput(0, ShapeOf(x)));
-    if (dx.num_elements() == 0 || dy.num_elements() == 0) {
-      return Fill(run, dx, 0);
+    TFPLUG_RETURN_IF_ERROR(
+        CheckShape("grad", grad, is_second_ ? image : pooled));
+    TFPLUG_RETURN_IF_ERROR(CheckShape("argmax", argmax, pooled));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand result,
+                            run.AllocateOutput(0, is_second_ ? pooled : image));
+    if (x.num_elements() == 0 || argmax.num_elements() == 0) {
+      return Fill(run, result, 0);
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand indices,
@@ -306,10 +307,26 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
          ir::ScalarOf(DataType::kInt64,
                       static_cast<double>(ir::CountOf(x, 1, 4)), argmax)},
         {indices}));
-    return SumElements(run, indices, dy, dx);
+    if (!is_second_) return SumElements(run, indices, grad, result);
+    const auto flat = [](const Operand& view) {
+      return Operand::Dense(view.data, view.type, {view.num_elements()});
+    };
+    const Operand at = flat(indices);
+    return GatherElements(
+        run, at, ir::WithDim(ir::WithAxis(flat(grad), 0), 0, at.dim(0)),
+        flat(result));
   }
 
  private:
+  static absl::Status CheckShape(const char* name, const Operand& view,
+                                 const Shape& want) {
+    if (ShapeOf(view) == want) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected ", name, " shape to be ", want.ToString(),
+                     ", but got ", ShapeOf(view).ToString()));
+  }
+
+  bool is_second_ = false;
   WindowAttrs attrs_;
   Expression place_;
 };
@@ -327,8 +344,10 @@ inline void WindowArgmaxOps(const Registrar& registrar) {
   };
   registrar.Add<MaxPoolWithArgmaxKernel>(indexed("MaxPoolWithArgmax"), "T",
                                          kFloatTypes);
-  registrar.Add<MaxPoolGradWithArgmaxKernel>(indexed("MaxPoolGradWithArgmax"),
-                                             "T", kFloatTypes);
+  for (const char* op :
+       {"MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax"}) {
+    registrar.Add<MaxPoolGradWithArgmaxKernel>(indexed(op), "T", kFloatTypes);
+  }
 }
 
 }  // namespace tfplug

@@ -98,8 +98,8 @@ def _conv(g):
 
 
 @row("MaxPool MaxPoolV2 AvgPool MaxPool3D AvgPool3D MaxPoolGrad MaxPoolGradV2 AvgPoolGrad "
-     "MaxPool3DGrad AvgPool3DGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad MaxPoolWithArgmax "
-     "MaxPoolGradWithArgmax")
+     "MaxPool3DGrad AvgPool3DGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad "
+     "MaxPoolWithArgmax MaxPoolGradWithArgmax MaxPoolGradGradWithArgmax")
 def _pool(g):
     dims = 3 if "3D" in g.op else 2
     g.profile = "plain"
@@ -138,7 +138,7 @@ def _pool(g):
         whole = _max_pool(np.repeat(flat, batch, 0).astype("float64"), w, out)
         g.attrs["include_batch_in_index"] = False
         g.put("argmax", whole)
-        g.tensor("grad", out)
+        g.tensor("grad", shape if "GradGrad" in g.op else out)
 
 
 def _max_pool(x, w, out):

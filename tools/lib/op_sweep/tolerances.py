@@ -43,7 +43,7 @@ LINEAR = _set(
     "SegmentSumV2 ResourceScatterAdd ResourceScatterNdAdd SparseSegmentSum "
     "SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments "
     "SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments "
-    "ResizeNearestNeighborGrad MaxPoolGrad MaxPool3DGrad MirrorPadGrad "
+    "ResizeNearestNeighborGrad MaxPoolGrad MaxPoolGradV2 MaxPool3DGrad MirrorPadGrad "
     "SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad "
     "SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2 "
     "CropAndResizeGradImage FakeQuantWithMinMaxVarsGradient "
@@ -147,6 +147,10 @@ EXPLAINED = [
      "TensorFlow's CPU compares the number of updates at most"),
     (r"ResizeBilinearGrad", r"with pixels and channels",
      "TensorFlow's CPU accepts an image without elements"),
+    (r"MaxPool.*V2", r"must specify 4 positive dimensions",
+     "TensorFlow's CPU does not check the signs of sizes and strides that are inputs"),
+    (r"MaxPool.*V2", r"in the batch and depth dimensions must be 1",
+     "The device has no pooling across the depth"),
     (r"AvgPool.*Grad", r"Expected grad shape",
      "TensorFlow's CPU does not check the shape of the gradient"),
     (r"Cast", r"Truncate=true is not implemented", "No Python function truncates"),
