@@ -104,6 +104,8 @@ class Test:
         self.build = build
         self.name = str(source.relative_to(ROOT / "tests").with_suffix(""))
         self.environment = {**os.environ, **environment}
+        self.loaded = [path for path in environment.values()
+                       if path.startswith(f"{build}/") and path.endswith(".so")]
         commands = output("ninja", "-C", build, "-t", "commands",
                           program).splitlines()
         self.made = work / self.name.replace("/", "_")
@@ -129,7 +131,7 @@ class Test:
         that failed, or nothing."""
         libraries = [word for word in self.link
                      if re.search(r"\.(a|so)$", word) and word[0] not in "/-"]
-        output("ninja", "-C", self.build, *libraries)
+        output("ninja", "-C", self.build, *libraries, *self.loaded)
         while True:
             version = copies.version
             result = subprocess.run(self.compile, cwd=self.build, text=True,
