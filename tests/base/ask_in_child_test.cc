@@ -42,6 +42,12 @@ TEST_CASE("AskInChild: a driver that exits or crashes becomes a status") {
   CHECK(crashed == absl::InternalError("the driver crashed: Terminated"));
 }
 
+TEST_CASE("ReadAnswer ends when nothing can be read") {
+  std::string bytes;
+  CHECK(internal::ReadAnswer(/*pipe=*/1 << 20, bytes));  // not open
+  CHECK(bytes.empty());
+}
+
 TEST_CASE("AskInChild asks here if the driver works only here") {
   const pid_t here = getpid();
   int calls = 0;

@@ -217,6 +217,7 @@ TEST_CASE("Copies, fills, waits, host tasks and memory appear") {
 
 TEST_CASE("A profile has the events between its start and its stop") {
   Profiled fixture;
+  CHECK(internal::IsNullOrProfiled(nullptr));
   CHECK(fixture.profiler->Stop().ok());
   CHECK(fixture.Launch("OnHost", "before").ok());
   CHECK(fixture.profiler->Start().ok());

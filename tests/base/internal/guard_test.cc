@@ -254,6 +254,21 @@ TEST_CASE_FIXTURE(
   }
 }
 
+TEST_CASE("GuardOrLog returns whether the hook succeeded") {
+  testing::FakeOptions options;
+  options.release = {2, 18};  // has TF_Log
+  testing::ScopedFakeTensorFlow fake(options);
+  testing::LogCapture log;
+  using Result = absl::StatusOr<int>;
+  int used = 0;
+  const auto use = [&](int value) { used = value; };
+  CHECK(internal::GuardOrLog(
+      "slot", []() -> Result { return 7; }, use));
+  CHECK(used == 7);
+  CHECK_FALSE(internal::GuardOrLog(
+      "slot", []() -> Result { return absl::InternalError("failed"); }, use));
+}
+
 TEST_CASE("payloads survive when the slot is prepended") {
   testing::ScopedFakeTensorFlow fake;
   const absl::Status result =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/base/internal/device_name.h>
 #include <tfplug/base/internal/device_type.h>
 #include <tfplug/base/internal/intern_string.h>
 #include <tfplug/base/internal/tensorflow.h>
@@ -85,6 +86,25 @@ TEST_CASE("IsDeviceType agrees with TensorFlow") {
     CHECK_MESSAGE(!internal::IsDeviceType(name), name);
     CHECK_FALSE(testing::ValidateDeviceType("type", name).ok());
   }
+}
+
+TEST_CASE("IsFullDeviceName: names of a task's devices") {
+  const auto name = [](const std::string& job, const std::string& type,
+                       const std::string& index) {
+    return "/job:" + job + "/replica:0/task:12/device:" + type + ":" + index;
+  };
+  for (const std::string word : {"a", "z", "A", "Z", "My_9"}) {
+    CHECK_MESSAGE(internal::IsFullDeviceName(name(word, word, "0")), word);
+  }
+  CHECK(internal::IsFullDeviceName(name("w", "CPU", "123456789")));
+  CHECK_FALSE(internal::IsFullDeviceName(name("w", "CPU", "1234567890")));
+  CHECK_FALSE(internal::IsFullDeviceName(name("w", "CPU", "")));
+  CHECK_FALSE(internal::IsFullDeviceName(name("w", "CPU", "0") + "/"));
+  for (const std::string word : {"", "_", "9a", "@", "[", "`", "{", "a-b"}) {
+    CHECK_MESSAGE(!internal::IsFullDeviceName(name(word, "CPU", "0")), word);
+    CHECK_MESSAGE(!internal::IsFullDeviceName(name("w", word, "0")), word);
+  }
+  CHECK_FALSE(internal::IsFullDeviceName("/device:CPU:0"));
 }
 
 TEST_CASE("IsTakenForCpu: detects types that contain CPU") {

@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "tfplug/base/internal/os.h"
 
 namespace tfplug::internal::wire_test {
 namespace {
@@ -64,6 +67,33 @@ TEST_CASE("varints: sizes and values at the limits of each length") {
                        &read) == nullptr);
     }
   }
+}
+
+TEST_CASE("tags and lengths have at most five bytes") {
+  const auto reads = [](auto read, std::string bytes) {
+    bytes.resize(32, '\0');
+    uint32_t value = 0;
+    return read(bytes.data(), bytes.data() + bytes.size(), &value) != nullptr;
+  };
+  const std::string five = "\x88\x80\x80\x80";  // and a zero
+  CHECK(reads(&ReadTag, five));
+  CHECK(reads(&ReadLength, five));
+  CHECK_FALSE(reads(&ReadTag, five + '\x80'));
+  CHECK_FALSE(reads(&ReadLength, five + '\x80'));
+}
+
+TEST_CASE("ReadLength: the limit is libprotobuf's") {
+  constexpr size_t kSize = size_t{3} << 30;
+  char* const begin = static_cast<char*>(ReserveAddresses(kSize));
+  if (begin == nullptr) return;  // The process may not have that many.
+  REQUIRE(AllowAccess(begin, 4096));
+  for (const auto& [length, is_read] :
+       {std::make_pair(INT32_MAX - 16, true), {INT32_MAX - 15, false}}) {
+    WriteVarint(begin, static_cast<uint64_t>(length));
+    uint32_t read = 0;
+    CHECK((ReadLength(begin, begin + kSize, &read) != nullptr) == is_read);
+  }
+  ReleaseAddresses(begin, kSize);
 }
 
 TEST_CASE("WriteField: copies bytes of every length, and nothing after them") {
