@@ -224,6 +224,24 @@ TEST_CASE("Work that hangs does not stop a profile, and is reported") {
   CHECK(fixture.Dropped() == "1");
 }
 
+TEST_CASE("Each timer of work that is done is used once more") {
+  class Done : public profiler_internal::WorkTimer {
+   public:
+    bool Stop(capi::SP_Stream) override { return true; }
+    State Read(uint64_t*, uint64_t*) override { return State::kDone; }
+  };
+  profiler_internal::WorkTimers timers;
+  uint64_t done = 0;
+  const auto use = [&](const auto& result) { done += result.correlation; };
+  for (uint64_t i = 1; i <= 3; ++i) {
+    CHECK(timers.Add(/*stream=*/1, i, std::make_unique<Done>(), use));
+  }
+  CHECK(timers.ReadAll(use));
+  CHECK(done == 6);
+  for (int i = 0; i < 3; ++i) CHECK(timers.TakeIdle(1) != nullptr);
+  CHECK(timers.TakeIdle(1) == nullptr);
+}
+
 TEST_CASE("Work is not measured while too much is pending") {
   class Pending : public profiler_internal::WorkTimer {
    public:

@@ -297,17 +297,6 @@ PADS = [((3, 4), [[1, 2], [0, 3]], None), ((2, 3, 4, 5), [[0, 0], [1, 1],
         ((3, 4), [[0, 0], [0, 0]], 7), ((0, 2), [[1, 1], [1, 0]], -1.5),
         ((5,), [[2, 3]], 7)]
 
-# The ops that these cases cover and test_kernels.py skips.
-OPS = set("""
-    Conv2D Conv2DBackpropInput Conv2DBackpropFilter DepthwiseConv2dNative
-    DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter
-    MaxPool MaxPoolGrad AvgPool AvgPoolGrad
-    FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 FusedBatchNormGrad
-    FusedBatchNormGradV2 FusedBatchNormGradV3
-    Relu6 Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus
-    SoftplusGrad Softsign SoftsignGrad Pad PadV2
-    _FusedConv2D _FusedDepthwiseConv2dNative _FusedMatMul""".split())
-
 
 def fused(tf, random, op, fused_ops):
     """Runs an op that only graph passes create; the CPU runs the unfused ops."""
