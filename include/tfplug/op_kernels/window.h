@@ -157,11 +157,12 @@ class WindowAttrs {
                                         " positive dimensions");
     }
     if (list[0] == 1 && list[Position(spatial_)] == 1) return absl::OkStatus();
+    if (is_pooling && list[0] != 1) {
+      return absl::UnimplementedError(
+          "Pooling is not yet supported on the batch dimension.");
+    }
     return absl::UnimplementedError(
-        is_pooling && list[0] != 1
-            ? "Pooling is not yet supported on the batch dimension."
-            : std::string(name) +
-                  " in the batch and depth dimensions must be 1");
+        std::string(name) + " in the batch and depth dimensions must be 1");
   }
   // Returns the index of a spatial dimension, or for `spatial` of the channels,
   // in a list with an element for each dimension of the image.
