@@ -112,14 +112,15 @@ def build_minimal(folder):
 
 
 def build_cpu_sim():
-    """Builds and returns examples/cpu_sim; TFPLUG_CPU_SIM names another file."""
-    named = os.environ.get("TFPLUG_CPU_SIM")
-    return pathlib.Path(named).resolve() if named else build_example("cpu_sim")
+    return build_example("cpu_sim")
 
 
 def build_example(name, library=None):
     """Builds and returns an example's plug-in, or another library of it, in the build
-    folder."""
+    folder. TFPLUG_CPU_SIM, TFPLUG_CUDA_LIKE and so on name other plug-ins."""
+    named = os.environ.get(f"TFPLUG_{name.upper()}")
+    if named and not library:
+        return pathlib.Path(named).resolve()
     build = pathlib.Path(os.environ["TFPLUG_BUILD"]).resolve()
     target = f"examples/{name}/{library or f'libtfplug_{name}.so'}"
     run("ninja", "-C", build, target)

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Keras' fit on the example devices with TensorFlow's CPU device, with and
-without XLA, and with Keras on JAX, and prints docs/measured/fit.md:
+without XLA, and with Keras on JAX, and prints docs/measured/fit.md, or fit_gpu.md with
+cuda_like:
 
     tools/bench fit [--rounds N] [--models NAME ...] [--ways WAY ...] [--write FILE]
 
-TFPLUG_JAX_PYTHON names a Python with Keras and JAX; tools/bench sets it."""
+TFPLUG_JAX_PYTHON names a Python with Keras and JAX; tools/bench sets it unless it is
+set. TFPLUG_CUDA_LIKE and so on name plug-ins that need not be built."""
 
 import argparse
 import os
 import pathlib
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -24,7 +27,7 @@ EPOCHS_BEFORE = 2  # of each process: the first one traces
 TEXT = """\
 # Keras' fit
 
-Written by `tools/bench fit --write docs/measured/fit.md`; do not edit. Measured on
+Written by `{command}`; do not edit. Measured on
 {machine}, {cores} cores; {versions}. Other work ran at the
 same time (load {load} at the start and the end), so only figures of one row may be compared.
 
@@ -38,15 +41,15 @@ the faster of TensorFlow's two.
 
 * CPU: TensorFlow's CPU device (oneDNN), `jit_compile=False`.
 * CPU, XLA: the same with `jit_compile=True`.
-* JAX: Keras' JAX backend, on the CPU.
-* cpu_sim: `examples/cpu_sim`, `jit_compile=False`.{opencl}
+* JAX: Keras' JAX backend, on the device that JAX chooses: {jax}.
+{devices}
 
 A dash: `fit` failed there.
 """
 TITLES = {"named": "## Models", "held out": "## Held-out models\n\nNo kernel was tuned "
           "to these, but that for 1 x 1 filters was written with the first."}
-WAYS = {"CPU": "CPU", "XLA": "CPU, XLA", "JAX": "JAX", "SIM": "cpu_sim",
-        "OPENCL": "opencl"}
+EXAMPLES = {"SIM": "cpu_sim", "OPENCL": "opencl", "CUDA_LIKE": "cuda_like"}
+WAYS = {"CPU": "CPU", "XLA": "CPU, XLA", "JAX": "JAX", **EXAMPLES}
 
 
 class Trainer:
@@ -97,27 +100,29 @@ def measure(name, ways, plugins, rounds):
     return times
 
 
-def row(title, times, ways):
-    """Returns the line of a model."""
+def row(title, times, ways, judged):
+    """Returns the line of a model; `judged` is the way that is compared."""
     def ratio(*opponents):
         there = [times[way] for way in opponents if way in times]
-        if "SIM" not in times or not there:
+        if judged not in times or not there:
             return "–"
         fastest = min(there, key=statistics.median)
-        return f"{statistics.median(a / b for a, b in zip(times['SIM'], fastest)):.2f}"
+        return f"{statistics.median(a / b for a, b in zip(times[judged], fastest)):.2f}"
 
     cells = [f"{statistics.median(times[way]):.3g}" if way in times else "–"
              for way in ways]
-    return building.row([title, *cells, ratio("CPU"), ratio("CPU", "XLA")])
+    return building.row([title, *cells, ratio("CPU"), ratio("CPU", "XLA"), ratio("JAX")])
 
 
 def table(models, ways, plugins, rounds):
-    heads = [WAYS[way] for way in ways]
-    lines = [building.row(["`fit`, Adam", *heads, "cpu_sim ÷ CPU",
-                           "cpu_sim ÷ faster of CPU, XLA"]),
-             "|---|" + "--:|" * (len(heads) + 2)]
+    judged = next((way for way in ways if way in EXAMPLES), None)
+    name = WAYS.get(judged, "device")
+    heads = [*(WAYS[way] for way in ways), f"{name} ÷ CPU",
+             f"{name} ÷ faster of CPU, XLA", f"{name} ÷ JAX"]
+    lines = [building.row(["`fit`, Adam", *heads]), "|---|" + "--:|" * len(heads)]
     for title, function in models.items():
-        lines.append(row(title, measure(function, ways, plugins, rounds), ways))
+        lines.append(row(title, measure(function, ways, plugins, rounds), ways,
+                         judged))
     return "\n".join(lines)
 
 
@@ -141,6 +146,11 @@ def versions():
                      + of(os.environ["TFPLUG_JAX_PYTHON"], "jax"))
 
 
+def jax_device():
+    return building.run(os.environ["TFPLUG_JAX_PYTHON"], "-c",
+                        "import jax; print(jax.devices()[0].device_kind)").strip()
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench fit",
                                      description=__doc__.split("\n\n")[0])
@@ -152,9 +162,8 @@ def main():
                         default=["CPU", "XLA", "JAX", "SIM"])
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
-    plugins = {"SIM": building.build_cpu_sim()}
-    if "OPENCL" in options.ways:
-        plugins["OPENCL"] = building.build_example("opencl")
+    plugins = {way: building.build_example(EXAMPLES[way])
+               for way in options.ways if way in EXAMPLES}
     before, tables = os.getloadavg()[0], []
     for kind, models in found.items():
         chosen = {t: f for t, f in models.items() if f in options.models}
@@ -165,8 +174,9 @@ def main():
         machine=machine().partition(";")[0], cores=len(os.sched_getaffinity(0)), versions=versions(),
         load=f"{before:.1f} and {os.getloadavg()[0]:.1f}", rounds=options.rounds,
         tables="\n\n".join(tables),
-        opencl="\n* opencl: `examples/opencl` on the machine's driver."
-               if "OPENCL" in options.ways else "")
+        command=shlex.join(["tools/bench", "fit", *sys.argv[1:]]), jax=jax_device(),
+        devices="\n".join(f"* {EXAMPLES[way]}: `examples/{EXAMPLES[way]}`, "
+                          "`jit_compile=False`." for way in plugins))
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "emulator/binary.h"
@@ -30,6 +31,21 @@ absl::Status EnqueueCopy(CUstream_st& stream, void* dst, const void* src,
     if (bytes > 0) std::memmove(dst, src, bytes);
     return CUDA_SUCCESS;
   });
+}
+
+// Enqueues a copy from memory of the host. A GPU reads ordinary memory at the
+// call, and page-locked memory when it copies: the bytes must stay the same.
+absl::Status EnqueueUpload(CUstream_st& stream, void* dst, const void* src,
+                           size_t bytes) {
+  const char* const from = static_cast<const char*>(src);
+  return Enqueue(stream,
+                 [dst, from, read = std::vector<char>(from, from + bytes)] {
+                   if (!std::equal(read.begin(), read.end(), from)) {
+                     return CUDA_ERROR_INVALID_VALUE;
+                   }
+                   std::copy(read.begin(), read.end(), static_cast<char*>(dst));
+                   return CUDA_SUCCESS;
+                 });
 }
 
 const void* Pointer(CUdeviceptr address) {
@@ -125,7 +141,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void* src, size_t bytes,
     if (!status.ok()) return status;
     const absl::StatusOr<void*> to =
         on.context.device->ToPrivate(Pointer(dst), bytes);
-    return to.ok() ? EnqueueCopy(on, *to, src, bytes) : to.status();
+    return to.ok() ? EnqueueUpload(on, *to, src, bytes) : to.status();
   });
 }
 

@@ -49,7 +49,7 @@ inline absl::Status CompareProducts(Backend& kernels, Backend& blas,
   using Type = tfplug::DataType;
   for (const Type type : {Type::kFloat, Type::kHalf, Type::kDouble}) {
     double seconds = 0;
-    for (int64_t n = 64; n <= 8192 && seconds < 0.05; n *= 4) {
+    for (int64_t n = 64; n <= 8192 && seconds < 0.05; n *= 2) {
       TFPLUG_ASSIGN_OR_RETURN(seconds, TimeProduct(blas, device, type, n));
       TFPLUG_ASSIGN_OR_RETURN(const double ours,
                               TimeProduct(kernels, device, type, n));

@@ -79,7 +79,8 @@ class Stream {
 
   // memcpy_htod, memcpy_dtoh, memcpy_dtod: enqueue a copy of `size` bytes.
   // TensorFlow keeps both sides alive until the copy is done; host memory need
-  // not be page-locked. Before a copy to the device that TensorFlow has not
+  // not be page-locked. A copy to the device may read `src` as soon as it is
+  // called: TensorFlow has written it by then. Before a copy to the device that TensorFlow has not
   // ordered, tfplug calls WaitForStream: see Device::kUploadsWaitForKernels.
   virtual absl::Status CopyHostToDevice(DeviceMemory dst, const void* src,
                                         uint64_t size) = 0;

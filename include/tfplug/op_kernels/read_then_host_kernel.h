@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -17,16 +18,33 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
 #include "tfplug/op_kernels/device_then_read_kernel.h"
-#include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
 
+// An input or output of a kernel that computes on the host.
+struct HostArray {
+  DataType type;
+  Shape shape;
+  void* data;
+
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+using HostArrays = absl::InlinedVector<HostArray, 4>;
+
 // The outputs of a ReadThenHostKernel, in host memory.
 class HostOutputs {
  public:
+  explicit HostOutputs(std::vector<DataType> types = {})
+      : types_(std::move(types)) {}
+
+  // The types of the op's outputs.
+  const std::vector<DataType>& types() const { return types_; }
   // Adds the next output. The array is valid until the run ends. Throws
   // std::bad_alloc, which fails the op, if there is not enough memory.
   HostArray& Add(DataType type, Shape shape) {
@@ -42,13 +60,15 @@ class HostOutputs {
   const std::deque<HostArray>& arrays() const { return arrays_; }
 
  private:
+  std::vector<DataType> types_;
   std::vector<std::unique_ptr<char[]>> memory_;
   std::deque<HostArray> arrays_;
 };
 
 // A kernel that reads its inputs, and computes on a thread of the host when they
 // have arrived, for ops whose outputs' shapes depend on the inputs' values. Some
-// inputs and outputs may be in host memory. No thread waits for the stream.
+// inputs and outputs may be in host memory. No thread waits for the stream, and
+// the stream does not wait for the thread.
 class ReadThenHostKernel : public AsyncKernel {
  public:
   // Computes and adds all outputs, in their order. Not called on a thread of
@@ -103,6 +123,11 @@ inline absl::Status ReadThenHostKernel::ComputeAsync(AsyncRun& run) {
     work->inputs.push_back({tensor.dtype(), tensor.shape(), data});
     work->tensors.push_back(std::move(tensor));
   }
+  std::vector<DataType> types;
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    types.push_back(context.output_dtype(i));
+  }
+  work->outputs = HostOutputs(std::move(types));
   // From here on, enqueued copies use the memory of `work`.
   work->run = std::make_unique<AsyncRun>(std::move(run));
   const absl::Status status = internal::Guarded([&]() -> absl::Status {

@@ -124,7 +124,7 @@ class SuppressionKernel final : public ReadThenHostKernel {
     const Shape &boxes = in[0].shape, &scores = in[1].shape;
     const bool is_empty =
         boxes.num_elements() == 0 && scores.num_elements() == 0;
-    if (boxes.rank() != 2 ||
+    if (boxes.rank() != 2 || scores.rank() != 1 ||
         (!is_empty && (boxes.dim(1) != 4 || scores != Shape{boxes.dim(0)}))) {
       return absl::InvalidArgumentError(
           "boxes must have shape [boxes, 4] and scores [boxes], not " +

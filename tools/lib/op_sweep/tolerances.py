@@ -145,7 +145,9 @@ EXPLAINED = [
     (r"ScatterNdNonAliasingAdd|ResourceScatter.*", r"updates must have shape|"
      r"dimensions of (indices and update|output.shape)\b.* must match",
      "TensorFlow's CPU compares the number of updates at most"),
-    (r"ResizeBilinearGrad", r"with pixels and channels",
+    (r"XlaDynamicSlice", r"must be a vector",
+     "TensorFlow's CPU does not check the rank of the indices"),
+    (r"Resize(Bilinear|NearestNeighbor)Grad", r"with pixels and channels",
      "TensorFlow's CPU accepts an image without elements"),
     (r"MaxPool.*V2", r"must specify 4 positive dimensions",
      "TensorFlow's CPU does not check the signs of sizes and strides that are inputs"),

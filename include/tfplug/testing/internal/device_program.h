@@ -141,18 +141,22 @@ class RaceCheck {
   // for before `step` may follow.
   std::vector<int> Unordered(const Step& step) const {
     const Clock clock = ClockOf(step);
+    // A copy to the device may read its source when it is called.
+    const Clock& when_read =
+        step.kind == StepKind::kCopyHostToDevice ? clocks_[kHost] : clock;
     std::vector<int> agents;
     for (int agent = 0; agent < kAgents; ++agent) {
       const auto a = static_cast<size_t>(agent);
-      int needed = 0;
+      bool is_early = false;
       if (step.from >= 0) {
-        needed = std::max(needed, writes_[static_cast<size_t>(step.from)][a]);
+        is_early = writes_[static_cast<size_t>(step.from)][a] > when_read[a];
       }
       if (step.to >= 0) {
-        needed = std::max({needed, writes_[static_cast<size_t>(step.to)][a],
-                           reads_[static_cast<size_t>(step.to)][a]});
+        is_early |=
+            std::max(writes_[static_cast<size_t>(step.to)][a],
+                     reads_[static_cast<size_t>(step.to)][a]) > clock[a];
       }
-      if (needed > clock[a]) agents.push_back(agent);
+      if (is_early) agents.push_back(agent);
     }
     return agents;
   }
@@ -245,9 +249,14 @@ class DeviceProgramMaker {
     const int length = 4 + Below(14);
     while (static_cast<int>(program_.size()) < length) {
       Step step = RandomStep();
-      for (const int agent : check_.Unordered(step)) Order(agent, step);
+      const bool on_stream = IsOnStream(step.kind);
+      for (const int agent : check_.Unordered(step)) {
+        Order(agent, step, on_stream);
+      }
+      // The host must have waited for what a copy to the device reads.
+      for (const int agent : check_.Unordered(step)) Order(agent, step, false);
       // Work that is late shows who does not wait for it.
-      if (IsOnStream(step.kind) && step.to >= 0 && Below(4) == 0) {
+      if (on_stream && step.to >= 0 && Below(4) == 0) {
         Step pause;
         pause.stream = step.stream;
         Add(pause);
@@ -319,8 +328,9 @@ class DeviceProgramMaker {
     return step;
   }
 
-  // Makes `step` wait for the work of a stream so far.
-  void Order(int stream, const Step& step) {
+  // Makes the stream of `step`, or the host, wait for the work of a stream so
+  // far.
+  void Order(int stream, const Step& step, bool on_stream) {
     const bool uses_event = Below(2) == 0;
     Step wait;
     wait.stream = step.stream;
@@ -332,7 +342,7 @@ class DeviceProgramMaker {
       record.other = wait.other = Below(kEvents);
       Add(record);
     }
-    if (IsOnStream(step.kind)) {
+    if (on_stream) {
       wait.kind =
           uses_event ? StepKind::kWaitForEvent : StepKind::kWaitForStream;
     } else {
