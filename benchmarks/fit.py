@@ -34,15 +34,11 @@ same time (load {load} at the start and the end), so only figures of one row may
 This is what a user sees: `model.fit` of NumPy arrays with Adam and one metric, default
 threads everywhere; all costs of an epoch are included. Milliseconds a step: medians of
 {rounds} epochs. Each way has a process of its own, and the processes take turns after
-every epoch. A ratio is the median of those within the rounds; the last column divides by
-the faster of TensorFlow's two.
+every epoch. A ratio is the median of those within the rounds.
 
 {tables}
 
-* CPU: TensorFlow's CPU device (oneDNN), `jit_compile=False`.
-* CPU, XLA: the same with `jit_compile=True`.
-* JAX: Keras' JAX backend, on the device that JAX chooses: {jax}.
-{devices}
+{ways}
 
 A dash: `fit` failed there.
 """
@@ -136,19 +132,30 @@ def catalogue():
     return found
 
 
-def versions():
+def versions(ways):
     def of(python, *packages):
         code = ("import importlib.metadata as m\n"
                 f"for p in {packages}: print(p, m.version(p))")
         return building.run(python, "-c", code).splitlines()
 
-    return ", ".join(of(sys.executable, "tensorflow-cpu", "keras")
-                     + of(os.environ["TFPLUG_JAX_PYTHON"], "jax"))
+    jax = of(os.environ["TFPLUG_JAX_PYTHON"], "jax") if "JAX" in ways else []
+    return ", ".join(of(sys.executable, "tensorflow-cpu", "keras") + jax)
 
 
 def jax_device():
     return building.run(os.environ["TFPLUG_JAX_PYTHON"], "-c",
                         "import jax; print(jax.devices()[0].device_kind)").strip()
+
+
+def describe(way):
+    """Returns the line of the page about a way."""
+    text = {"CPU": "TensorFlow's CPU device (oneDNN), `jit_compile=False`",
+            "XLA": "the same with `jit_compile=True`"}
+    if way == "JAX":
+        text[way] = f"Keras' JAX backend, on the device that JAX chooses: {jax_device()}"
+    elif way in EXAMPLES:
+        text[way] = f"`examples/{EXAMPLES[way]}`, `jit_compile=False`"
+    return f"* {WAYS[way]}: {text[way]}."
 
 
 def main():
@@ -171,12 +178,12 @@ def main():
             tables.append(TITLES[kind] + "\n\n"
                           + table(chosen, options.ways, plugins, options.rounds))
     text = TEXT.format(
-        machine=machine().partition(";")[0], cores=len(os.sched_getaffinity(0)), versions=versions(),
+        machine=machine().partition(";")[0], cores=len(os.sched_getaffinity(0)),
+        versions=versions(options.ways),
         load=f"{before:.1f} and {os.getloadavg()[0]:.1f}", rounds=options.rounds,
         tables="\n\n".join(tables),
-        command=shlex.join(["tools/bench", "fit", *sys.argv[1:]]), jax=jax_device(),
-        devices="\n".join(f"* {EXAMPLES[way]}: `examples/{EXAMPLES[way]}`, "
-                          "`jit_compile=False`." for way in plugins))
+        command=shlex.join(["tools/bench", "fit", *sys.argv[1:]]),
+        ways="\n".join(describe(way) for way in options.ways))
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
