@@ -292,7 +292,7 @@ TEST_CASE("Threads without memory drop their events") {
   trace_bytes = before;
 
   // A thread with room for records has none for names.
-  profiler_internal::ThreadBuffer buffer;
+  static auto& buffer = *new profiler_internal::ThreadBuffer;
   buffer.Add(1, record, "");
   trace_bytes = kMaxTraceBytes;
   buffer.Add(1, record, "node");
@@ -392,6 +392,7 @@ TEST_CASE("The end of a profile waits for its own work") {
   queue::mistake = queue::Mistake::kNone;
   Recorder::Stop(kForever);
   CHECK_MESSAGE(count_work() == 0, "its end is not known");
+  CHECK(fixture.stream().BlockHostUntilDone().ok());
   fixture.device().Deallocate(memory);
 }
 

@@ -239,8 +239,8 @@ def main():
         formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("headers", nargs="+", help="such as shape.h, shape.h:20-40")
     parser.add_argument("--build", type=pathlib.Path,
-                        default=ROOT / "build/gcc",
-                        help="a build folder (default: build/gcc)")
+                        default=ROOT / "build/clang",
+                        help="a build folder (default: build/clang)")
     parser.add_argument("--test", action="append", default=[],
                         help="only tests whose name contains this")
     parser.add_argument("--sample", type=int, default=0,
