@@ -99,6 +99,15 @@ TEST_CASE("without a kernel for the host nothing changes") {
   CHECK(Loop::LabelOf(loop.both).empty());
 }
 
+TEST_CASE("the kernel for the host must be of the same op") {
+  Loop loop;
+  RegisterKernel<NoKernel>(
+      KernelDef("LogicalNot").Device("SIM").Label(kOnHostLabel));
+  loop.Run();
+  CHECK(Loop::LabelOf(loop.both).empty());
+  CHECK(Loop::LabelOf(loop.inverse).empty());
+}
+
 TEST_CASE("the pass is among the default passes, except in 2.17") {
   const auto has_pass = [](testing::Release release, bool is_on) {
     const testing::ScopedFakeTensorFlow fake({release, {}});
