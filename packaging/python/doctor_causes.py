@@ -47,6 +47,9 @@ _REMEDIES = {
         "False}).",
     "_GLOBAL__sub_I": "The constructor of a global variable fails. Do such work when a "
         "device is looked for, in Platform::DeviceCount, which may return an error.",
+    "::Compute(": "If the kernel reads its tensors on the host: only the device may be able "
+        "to access its memory; enqueue the work on the stream. If it is not yours, report "
+        "this line, with the release of TensorFlow, to its author.",
     "SIGILL": "The library uses instructions that this processor lacks. Build it "
         "without -march=native.",
 }

@@ -88,12 +88,12 @@ compiler: `./build.sh` begins anew if `CXX` is another one."""
 # sources and tests.
 _BUILDS = {
     "meson": ("ninja -C build", "meson test -C build", "build/libmy_device.so",
-              "`device` in `meson.build`", "`meson.build`, as `['conformance', 'relu']`"),
+              "`kernels` in `meson.build`", "`device`", "`meson.build`, as `['conformance', 'relu']`"),
     "cmake": ("ninja -C build", "ctest --test-dir build", "build/libmy_device.so",
-              "`DEVICE` in `CMakeLists.txt`",
+              "`KERNELS` in `CMakeLists.txt`", "`DEVICE`",
               "`CMakeLists.txt`, as `foreach(name conformance relu)`"),
     "bazel": ("bazel build //:my_device", "bazel test //:conformance",
-              "bazel-bin/libmy_device.so", "`DEVICE` in `BUILD.bazel`",
+              "bazel-bin/libmy_device.so", "`KERNELS` in `BUILD.bazel`", "`DEVICE`",
               "`BUILD.bazel`, as `[\"conformance\", \"relu\"]`"),
 }
 # Words that cannot name a namespace in C++17 and C++20; Python's are keyword.kwlist.
@@ -216,7 +216,7 @@ def _texts(options):
     elif origin in _LIBRARIES:
         more = _renamed(_LINK[options.build].format(*_LIBRARIES[origin]), "stub",
                         options.name)
-    compile_it, test_it, library, sources_list, tests_list = (
+    compile_it, test_it, library, kernels_list, device_list, tests_list = (
         _renamed(text, "stub", options.name) for text in _BUILDS[options.build])
     values = {
         "@LIBRARIES@\n": more,
@@ -228,7 +228,8 @@ def _texts(options):
         "@IMAGES@": "" if options.build == "bazel" else _IMAGES,
         "@LIBRARY@": library,
         "@TEST@": test_it,
-        "@LIST@": sources_list,
+        "@KERNELS_LIST@": kernels_list,
+        "@DEVICE_LIST@": device_list,
         "@TESTS@": tests_list,
         "@FILES@": "\n".join(
             f"| `src/{_renamed(name, 'stub', options.name)}` | {text} |"

@@ -11,7 +11,11 @@ abseil=$(tfplug abseil)
 for repository in "tfplug=$(tfplug --bazeldir)" "com_google_absl=$abseil"; do
   echo "build --override_repository=$repository"
 done >.bazelrc.user
-bazel build //:my_device //:conformance
+bazel build //:my_device //:conformance || {
+  echo "If Bazel could not download its rules: tfplug's guide \"Build a plug-in\"" \
+    "says in \"Bazel\" what takes their place without a network." >&2
+  exit 1
+}
 status=0
 bazel-bin/conformance || status=$?
 [ $status = 0 ] || [ $status = 77 ]
