@@ -139,9 +139,9 @@ def problem_with(name):
     """Returns why a name cannot be that of a device, or ""."""
     if not re.fullmatch(r"[a-z][a-z_]{0,39}", name):
         return ("a name begins with a lower-case letter and consists of at most 40 "
-                "lower-case letters and underscores, such as my_device: TensorFlow aborts "
-                "on device types with other characters than capital letters and "
-                "underscores")
+                "lower-case letters and underscores, such as my_device. The device type is "
+                "the name in capital letters, such as MY_DEVICE: TensorFlow aborts on "
+                "device types with digits and hyphens")
     if (keyword.iskeyword(name) or name in _CPP_WORDS or name in _OWN_WORDS or
             # The project's namespace has this name.
             hasattr(ctypes.CDLL(None), name)):

@@ -52,13 +52,13 @@ bool RegisterKernel(KernelDef def) {
       "tfplug: a kernel must be publicly derived from tfplug::Kernel "     \
       "or from tfplug::AsyncKernel")                                       \
   TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
-      kernel, kHidden,                                                     \
-      "tfplug: this kernel's Compute (ComputeAsync) must be public; "      \
-      "write `public:` above it")                                          \
-  TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
       kernel, kAbstract,                                                   \
       "tfplug: this kernel does not override Compute (ComputeAsync); "     \
       "copy its declaration from tfplug/kernel/kernel.h (async_kernel.h)") \
+  TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
+      kernel, kHidden,                                                     \
+      "tfplug: this kernel's Compute (ComputeAsync) must be public; "      \
+      "write `public:` above it")                                          \
   TFPLUG_INTERNAL_REFUSE_KERNEL(                                           \
       kernel, kConstructor,                                                \
       "tfplug: this kernel needs a public constructor, without "           \

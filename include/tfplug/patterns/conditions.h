@@ -35,6 +35,12 @@ class Conditions {
     return AddValues<kernel_internal::AttrType<E>>(
         OpOf<E>(), kernel_internal::NameOf(attr), {std::move(value)});
   }
+  // Refuses text for a bool, to which a pointer converts.
+  template <class E, class = std::enable_if_t<
+                         std::is_same_v<kernel_internal::AttrType<E>, bool>>>
+  Derived Where(E, const char*) const {
+    static_assert(sizeof(E) == 0, "tfplug: this attribute is a bool, not text");
+  }
   // Requires `attr` to be one of `values`.
   template <class E, class = kernel_internal::IfOpEnum<E>>
   Derived WhereOneOf(

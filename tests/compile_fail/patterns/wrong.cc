@@ -8,6 +8,7 @@
 // expect: transpose_c
 // expect: tfplug: this output does not belong to an op of the pattern
 // expect: tfplug: the inputs of a pattern must be patterns, such as Any()
+// expect: tfplug: this attribute is a bool, not text
 // expect: tfplug: this attribute does not belong to the new op
 // expect: tfplug: the value does not have the type of the attribute
 // expect: tfplug: the function does not return the type of the attribute
@@ -29,6 +30,7 @@ void MatchWrongly() {
   const auto product = Match<ops::MatMul>(Any(), Any());
   product.Where(ops::MatMul::a, true);
   product.Where(ops::MatMul::transpose_c, true);
+  product.Where(ops::MatMul::transpose_a, "true");
 }
 
 void ReplaceWrongly() {

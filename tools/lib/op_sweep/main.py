@@ -2,6 +2,7 @@
 """Compares a plug-in's kernels with TensorFlow's CPU kernels: see tools/op-sweep."""
 
 import argparse
+import difflib
 import itertools
 import json
 import os
@@ -199,8 +200,11 @@ def main(arguments=None):
         return FAILURE
     device, units, unknown = plans[0]
     if not units:
-        print(f"{PROGRAM}: no registered kernel has these ops and types",
-              file=sys.stderr)
+        ops = dir(tf.raw_ops)
+        near = [f"did you mean {other}?" for op in options.op if op not in ops
+                for other in difflib.get_close_matches(op, ops, 1)]
+        print(f"{PROGRAM}: no registered kernel has these ops and types"
+              + "; ".join(["", *near]), file=sys.stderr)
         return FAILURE
     found = report.Report(options, device, units, unknown)
     clock = workers.Clock(options.seconds)

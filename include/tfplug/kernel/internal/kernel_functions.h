@@ -51,16 +51,16 @@ inline constexpr bool kFitsRegions<
 
 // The first mistake in a kernel's class. Registration macros assert each of them
 // themselves, so that the compiler begins with the sentence.
-enum class KernelMistake { kNone, kBase, kHidden, kAbstract, kConstructor };
+enum class KernelMistake { kNone, kBase, kAbstract, kHidden, kConstructor };
 
 template <class KernelT>
 constexpr KernelMistake KernelMistakeOf() {
   if constexpr (!kIsKernel<KernelT>) {
     return KernelMistake::kBase;
-  } else if constexpr (!kCanCompute<KernelT>) {
-    return KernelMistake::kHidden;
   } else if constexpr (std::is_abstract_v<KernelT>) {
     return KernelMistake::kAbstract;
+  } else if constexpr (!kCanCompute<KernelT>) {
+    return KernelMistake::kHidden;
   } else if constexpr (!std::is_default_constructible_v<KernelT> &&
                        !std::is_constructible_v<KernelT, KernelConstruction&>) {
     return KernelMistake::kConstructor;
