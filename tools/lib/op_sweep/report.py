@@ -179,7 +179,7 @@ def text(document):
         f"{reason}: {', '.join(ops)}" for reason, ops in document["explained"].items()])
     lines += _list("No valid arguments found", _by_op(document["no_valid_arguments"]))
     lines += _list("Cases that could not be drawn", _by_op(document["not_drawn"]))
-    lines += _list("No CPU kernel to compare with",
+    lines += _list("No CPU kernel to compare with: only crashes and errors are found",
                    _by_op(dict.fromkeys(document["no_reference"], "")))
     if document["not_reached"]:
         reached = document["units"] - len(document["not_reached"])
