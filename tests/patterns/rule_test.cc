@@ -4,10 +4,12 @@
 #include <tfplug/ops/all.h>
 #include <tfplug/patterns/rule.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "capture_stderr.h"
 #include "patterns/rules_fixture.h"
 
 // Tests the parts of replacements: new nodes, constants, attributes.
@@ -123,6 +125,12 @@ TEST_CASE_FIXTURE(Fixture, "an op that TensorFlow does not have") {
       MakeRules(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
   CHECK(Explain(cosine, "relu") ==
         "cosine: TensorFlow cannot look up op Cos: unknown op\n");
+  setenv("TFPLUG_LOG_FUSION", "1", 1);
+  CHECK(
+      CaptureStderr([&] { Explain(cosine, "relu"); }) ==
+      "tfplug: no rule creates Cos: TensorFlow cannot look up op Cos: unknown "
+      "op\n");
+  unsetenv("TFPLUG_LOG_FUSION");
   CHECK(Run(cosine) == "0");
 }
 TEST_CASE_FIXTURE(Fixture, "an attribute that TensorFlow's op requires") {

@@ -5,33 +5,14 @@
 #include <tfplug/base/internal/intern_string.h>
 #include <tfplug/base/internal/tensorflow.h>
 #include <tfplug/testing.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <string>
 
+#include "capture_stderr.h"
 #include "minimal_device.h"
 
 namespace tfplug::tensorflow_test {
 namespace {
-
-// Returns the text that `function` writes to standard error.
-template <class Function>
-std::string CaptureStderr(Function function) {
-  std::fflush(stderr);
-  std::FILE* const file = std::tmpfile();
-  const int saved = dup(STDERR_FILENO);
-  dup2(fileno(file), STDERR_FILENO);
-  function();
-  std::fflush(stderr);
-  dup2(saved, STDERR_FILENO);
-  close(saved);
-  std::rewind(file);
-  std::string text(4096, '\0');
-  text.resize(std::fread(&text[0], 1, text.size(), file));
-  std::fclose(file);
-  return text;
-}
 
 // Must run first, because LoadTensorFlow caches its result.
 TEST_CASE("LoadTensorFlow: returns false without TensorFlow in the process") {

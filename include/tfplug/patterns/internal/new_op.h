@@ -3,11 +3,13 @@
 #define TFPLUG_PATTERNS_INTERNAL_NEW_OP_H_
 
 #include <algorithm>
+#include <cstdio>
 #include <list>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/environment.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/op_signature.h"
 #include "tfplug/patterns/internal/replacement.h"
@@ -38,7 +40,12 @@ class NewOps {
     for (const NewOp& op : ops_) {
       if (op.tree == &tree) return op;
     }
-    return ops_.emplace_back(LookUp(tree, context));
+    const NewOp& op = ops_.emplace_back(LookUp(tree, context));
+    if (!op.problem.empty() && internal::IsTurnedOn("TFPLUG_LOG_FUSION")) {
+      std::fprintf(stderr, "tfplug: no rule creates %s: %s\n", tree.op.c_str(),
+                   op.problem.c_str());
+    }
+    return op;
   }
 
  private:
