@@ -111,10 +111,6 @@ def build_minimal(folder):
     return link_plugin([unit], folder / "minimal.so", libraries)
 
 
-def build_cpu_sim():
-    return build_example("cpu_sim")
-
-
 def build_example(name, library=None):
     """Builds and returns an example's plug-in, or another library of it, in the build
     folder. TFPLUG_CPU_SIM, TFPLUG_CUDA_LIKE and so on name other plug-ins."""

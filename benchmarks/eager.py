@@ -33,7 +33,7 @@ CPU: it calls the allocator and keeps track of streams.
 def eager(folder):
     """Returns (text, True)."""
     by_hand, framework = building.build_plugins(folder)
-    plugins = [by_hand, framework, building.build_cpu_sim()]
+    plugins = [by_hand, framework, building.build_example("cpu_sim")]
     answer = harness.run(in_tensorflow.time_ops, [str(p) for p in plugins],
                          plugin=False)
     if not answer.ok:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Keras' fit on the example devices with TensorFlow's CPU device, with and
-without XLA, and with Keras on JAX, and prints docs/measured/fit.md, or fit_gpu.md with
-cuda_like:
+without XLA, and with Keras on JAX, and prints docs/measured/fit.md:
 
     tools/bench fit [--rounds N] [--models NAME ...] [--ways WAY ...] [--write FILE]
 

@@ -172,7 +172,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args()
-    os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
+    os.environ["TFPLUG_CPU_SIM"] = str(building.build_example("cpu_sim"))
     import importlib.metadata
     text = TEXT.format(
         tensorflow=importlib.metadata.version("tensorflow-cpu"), rounds=args.rounds,

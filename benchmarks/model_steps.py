@@ -51,7 +51,7 @@ involved. Processor time is that of both.
 def models(folder):
     """Returns (text, True)."""
     del folder
-    os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
+    os.environ["TFPLUG_CPU_SIM"] = str(building.build_example("cpu_sim"))
     rows = []
     for name in in_tensorflow.MODELS:
         answer = harness.run(in_tensorflow.time_model, name,
@@ -76,7 +76,7 @@ def models(folder):
 def kernels(folder):
     """Returns (text, True)."""
     del folder
-    os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
+    os.environ["TFPLUG_CPU_SIM"] = str(building.build_example("cpu_sim"))
     answer = harness.run(in_tensorflow.time_kernels,
                          env=ENVIRONMENT)
     if not answer.ok:

@@ -141,7 +141,7 @@ def _cost_row(name, plugin):
 
 def _busy_rows():
     """Returns a row for each device."""
-    plugins = {"cpu_sim": ("SIM", building.build_cpu_sim())}
+    plugins = {"cpu_sim": ("SIM", building.build_example("cpu_sim"))}
     if pathlib.Path("/etc/OpenCL/vendors").is_dir():
         plugins["opencl"] = ("OPENCL", building.build_example("opencl"))
     rows = []
@@ -154,7 +154,7 @@ def _busy_rows():
 
 def section(_):
     """Returns the section of docs/measured/bench.md."""
-    plugin = building.build_cpu_sim()
+    plugin = building.build_example("cpu_sim")
     with tempfile.TemporaryDirectory() as folder:
         rows = [_cost_row("TensorFlow's events alone",
                           _without_profiler(plugin, folder)),

@@ -31,7 +31,7 @@ class PoolKernel : public BackendKernel {
   // Returns the pooling of an image with its channels last.
   absl::StatusOr<Pooling> Describe(OpRun& run, const Operand& image) const {
     if (!has_window_inputs_) return Describe(attrs_, image);
-    // Of ops V2, the last inputs.
+    // The last inputs of an op V2 are the sizes and the strides.
     const int n = run.context().num_inputs();
     WindowAttrs attrs = attrs_;
     TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(n - 2));
@@ -42,14 +42,6 @@ class PoolKernel : public BackendKernel {
   Shape OutputShape(const Pooling& pooling, const Operand& image) const {
     return ImageShape(image.dim(0), pooling.windows, image.dim(image.rank - 1),
                       attrs_.channels_first());
-  }
-  // Returns an error unless a tensor has the shape of the pooling's output.
-  static absl::Status CheckShape(const char* name, const Operand& view,
-                                 const Shape& want) {
-    if (ShapeOf(view) == want) return absl::OkStatus();
-    return absl::InvalidArgumentError("Expected " + std::string(name) +
-                                      " shape to be " + want.ToString() +
-                                      ", but got " + ShapeOf(view).ToString());
   }
 
  private:

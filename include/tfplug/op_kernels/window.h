@@ -30,6 +30,14 @@ inline Shape ImageShape(int64_t batch, const Windows& windows, int64_t channels,
   if (!channels_first) shape.add_dim(channels);
   return shape;
 }
+// Returns an error unless an argument of a pooling op has this shape.
+inline absl::Status CheckShape(const char* name, const Operand& view,
+                               const Shape& want) {
+  if (ShapeOf(view) == want) return absl::OkStatus();
+  return absl::InvalidArgumentError("Expected " + std::string(name) +
+                                    " shape to be " + want.ToString() +
+                                    ", but got " + ShapeOf(view).ToString());
+}
 
 // The attributes strides, padding, explicit_paddings, dilations, data_format
 // and ksize of an op with `spatial` dimensions.

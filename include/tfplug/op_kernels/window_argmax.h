@@ -5,7 +5,6 @@
 #include <limits>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "tfplug/op_kernels/gather.h"
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/window.h"
@@ -318,14 +317,6 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
   }
 
  private:
-  static absl::Status CheckShape(const char* name, const Operand& view,
-                                 const Shape& want) {
-    if (ShapeOf(view) == want) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("Expected ", name, " shape to be ", want.ToString(),
-                     ", but got ", ShapeOf(view).ToString()));
-  }
-
   bool is_second_ = false;
   WindowAttrs attrs_;
   Expression place_;
