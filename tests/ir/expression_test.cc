@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "tfplug/host/host_backend.h"
+#include "tfplug/ir/compose.h"
+#include "tfplug/ir/reduction.h"
 #include "tfplug/ir/serialize.h"
 #include "tfplug/ir/value.h"
 #include "tfplug/primitives/reference.h"
@@ -121,6 +123,8 @@ TEST_CASE("malformed texts are errors") {
         "float;input:float 0;nothing:float 0;1:float",
         "float;input:float 0;0:string",
         "float;input:float 0;x",
+        "float;input:float x;0:float",
+        "float;input:float:x 0;0:float",
         "float;input:float 0;constant:float;0:float",
         "half;input:half 0;neg:half 0;1:half",
         "float;input:float 0;bitcast:int64 0;1:int64",
@@ -197,6 +201,40 @@ TEST_CASE("expressions have the same id only if they are equal") {
   CHECK(Expression().id() == Parse("float;input:float 0;0:float").id());
 }
 
+TEST_CASE("an output alone has only the inputs that it needs") {
+  const Expression two = Parse(
+      "float float;input:float 0;input:float 1;sub:float 0 1;neg:float 1;"
+      "2:float;3:float");
+  CHECK(tfplug::ir::OutputValues(two) == std::vector<int32_t>{2, 3});
+  const auto difference = tfplug::ir::ExpressionOf(two.outputs()[0], two);
+  REQUIRE(difference.ok());
+  CHECK(tfplug::Serialize(difference->expression) ==
+        "float float;input:float 0;input:float 1;sub:float 0 1;2:float");
+  CHECK(difference->inputs == std::vector<int>{0, 1});
+  const auto negation = tfplug::ir::ExpressionOf(two.outputs()[1], two);
+  REQUIRE(negation.ok());
+  CHECK(tfplug::Serialize(negation->expression) ==
+        "float;input:float 0;neg:float 0;1:float");
+  CHECK(negation->inputs == std::vector<int>{1});
+}
+
+TEST_CASE("an input moves before the others") {
+  const auto moved = tfplug::ir::WithInputFirst(
+      Parse("float bool int32;input:float 0;input:bool 1;input:int32 2;"
+            "neg:float 0;3:float"),
+      1);
+  REQUIRE(moved.ok());
+  CHECK(tfplug::Serialize(*moved) ==
+        "bool float int32;input:float 1;input:bool 0;input:int32 2;"
+        "neg:float 0;3:float");
+}
+
+TEST_CASE("the least and the largest of no bool") {
+  using tfplug::ReduceKind;
+  CHECK(tfplug::ReduceIdentity(ReduceKind::kMin, DataType::kBool) == 1);
+  CHECK(tfplug::ReduceIdentity(ReduceKind::kMax, DataType::kBool) == 0);
+}
+
 TEST_CASE("operators that do not support a type are errors") {
   const auto sqrt = MakeExpression({DataType::kInt32}, {DataType::kInt32},
                                    [](Value x) { return tfplug::Sqrt(x); });
@@ -244,15 +282,21 @@ TEST_CASE("integers wrap, and division by 0 gives 0") {
   CHECK(Evaluate<int32_t>(div, -7, 2) == -3);
   CHECK(Evaluate<int32_t>(rem, -7, 2) == -1);
   CHECK(Evaluate<int32_t>(div, 7, 0) == 0);
+  CHECK(Evaluate<int32_t>(rem, 7, 0) == 0);
   CHECK(Evaluate<int64_t>(div, INT64_MIN, int64_t{-1}) == INT64_MIN);
   CHECK(Evaluate<int64_t>(rem, INT64_MIN, int64_t{-1}) == 0);
   CHECK(Evaluate<uint32_t>(div, 4000000000u, 3u) == 1333333333u);
   CHECK(Evaluate<int32_t>(shl, 1, 40) == 0);
   CHECK(Evaluate<int32_t>(shr, -8, 1) == -4);
   CHECK(Evaluate<int32_t>(shr, -8, 99) == -1);
+  CHECK(Evaluate<int32_t>(shr, 64, 33) == 0);
   CHECK(Evaluate<uint32_t>(shr, 0x80000000u, 31u) == 1);
-  CHECK(Evaluate<int64_t>([](Value x, Value y) { return tfplug::Pow(x, y); },
-                          int64_t{-3}, int64_t{5}) == -243);
+  const auto pow = [](Value x, Value y) { return tfplug::Pow(x, y); };
+  CHECK(Evaluate<int64_t>(pow, int64_t{-3}, int64_t{5}) == -243);
+  CHECK(Evaluate<int32_t>(pow, 1, -2) == 1);
+  CHECK(Evaluate<int32_t>(pow, 2, -2) == 0);
+  // The constant is no integer.
+  CHECK(Evaluate<int64_t>([](Value x) { return x + 1e30; }, int64_t{5}) == 5);
 }
 
 TEST_CASE("conversions") {

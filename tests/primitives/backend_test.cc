@@ -222,6 +222,16 @@ TEST_CASE("operands must have the types of an expression") {
   CHECK(out[0] == 7);
 }
 
+TEST_CASE("arrays without dimensions may be repeated elements") {
+  const auto difference = *tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat},
+      [](tfplug::Value x, tfplug::Value y) { return x - y; });
+  float x[] = {5, 7, 9}, y = 1, out[3] = {};
+  tfplug::testing::Reference reference;
+  CHECK(reference.launcher.MapFlat(difference, {3, 2, {x, &y, out}}).ok());
+  CHECK(std::vector<float>(out, out + 3) == std::vector<float>{4, 6, 8});
+}
+
 TEST_CASE("overrides and failures of primitives") {
   CountingBackend backend;
   CountingStream stream;

@@ -30,6 +30,7 @@ CHANGES = [
     (r"std::memory_order_(acquire|release|acq_rel|seq_cst)",
      "std::memory_order_relaxed"),
 ]
+PURE = re.compile(r"\) (const )?= $")  # before the 0 of a pure virtual function
 LITERAL = re.compile(r"true|false|\d+|std::memory_order_\w+")
 # Lines whose expressions the compiler evaluates, or that have none.
 IGNORED = re.compile(r"^\s*(#|//|static_assert|using |namespace |template |case |"
@@ -156,7 +157,8 @@ class Header:
                        found.expand(replacement))
                 region = region_of(begin, end)
                 if (region is None and LITERAL.fullmatch(found[0]) and
-                        code[begin - 1] != "<" and code[end:end + 1] != ">"):
+                        code[begin - 1] != "<" and code[end:end + 1] != ">" and
+                        not PURE.search(code[:begin])):
                     region = begin, end
                 if region is None:
                     self.left_out += 1
