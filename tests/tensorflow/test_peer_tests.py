@@ -85,11 +85,18 @@ def test_pinned_tests_fail_without_a_kernel(sources):
 def test_kept_results_are_not_computed_again(sources):
     kept = sources / "results.jsonl"
     first = _run(sources, "--results", kept)
-    again = _run(sources, "--results", kept)
+    page = sources / "pages.md"
+    page.write_text("# Another run\n")
+    again = _run(sources, "--results", kept, "--add", page)
     assert first.returncode == again.returncode == 2, first.stdout
     assert "2 passed, 3 failed" in first.stdout
     assert "2 passed, 3 failed" not in again.stdout
     assert first.stdout.endswith(again.stdout), again.stdout
+    title, _, section = page.read_text().partition("\n\n")
+    assert title == "# Another run"
+    assert section.startswith("## SIM, 2"), page.read_text()
+    assert "the tests in 1 of 1 files" in " ".join(section.split())
+    assert "| tensorflow/python/kernel_tests | 4 | 2 | 1 | 1 |" in section
 
 
 def test_invalid_arguments(sources):

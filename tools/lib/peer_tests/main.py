@@ -51,6 +51,8 @@ def parse(arguments):
                         "is there is not run again")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE.md",
                         help="also write the tables")
+    parser.add_argument("--add", type=pathlib.Path, metavar="FILE.md",
+                        help="also add the tables to a page of another run")
     options = parser.parse_args(arguments)
     if (options.suite == "tensorflow") != (options.sources is not None):
         parser.error("tensorflow needs DIR, a checkout of its sources; keras takes none")
@@ -113,17 +115,21 @@ def main(arguments=None):
     result = report.compare(on_device, on_cpu, expectations)
     name = device.name
     print(report.text(name, result))
+    run = _describe(options, on_device, all_files)
     if options.write:
-        options.write.write_text(
-            _page(options, {name: result}, on_device, all_files), encoding="utf-8")
+        options.write.write_text(_page(options, run, {name: result}), encoding="utf-8")
+    if options.add:
+        with open(options.add, "a", encoding="utf-8") as page:
+            page.write("\n" + report.section(
+                f"{name}, {datetime.date.today()}", run, result))
     if not result.tests:
         print("No test passed.")
         return 125
     return min(len(result.unexpected), _MOST_FAILURES)
 
 
-def _page(options, results, on_device, all_files):
-    """Returns the page with the tables."""
+def _describe(options, on_device, all_files):
+    """Returns a sentence: what was run with what."""
     files = {test.partition("::")[0] for test in on_device}
     versions = " and ".join(f"{package} {importlib.metadata.version(package)}"
                             for package in _installed())
@@ -131,12 +137,16 @@ def _page(options, results, on_device, all_files):
     which = "a sample of the tests" if options.sample else "the tests"
     if options.sources:
         command += " DIR"
+    return (f"`{command}` on {options.plugin.name}, {versions}, "
+            f"{datetime.date.today()}: {which} in {len(files)} of {all_files} files.")
+
+
+def _page(options, run, results):
+    """Returns the page with the tables."""
     return report.markdown(
         "Tests of Keras" if options.suite == "keras" else "Tests of TensorFlow",
-        f"`{command}` on {options.plugin.name}, {versions}, {datetime.date.today()}: "
-        f"{which} in {len(files)} of {all_files} files. A test that fails on TensorFlow's "
-        "CPU, too, or is skipped does not count. See "
-        "[peer_tests.md](../guide/peer_tests.md).", results)
+        f"{run} A test that fails on TensorFlow's CPU, too, or is skipped does not "
+        "count. See [peer_tests.md](../guide/peer_tests.md).", results)
 
 
 def _installed():

@@ -109,25 +109,33 @@ def text(name, result):
 
 def markdown(title, text, results):
     """Returns a page with a table for each of `results`, {name: Comparison}."""
-    lines = [f"# {title}", "", *textwrap.wrap(text, 120, break_on_hyphens=False), ""]
-    for name, result in results.items():
-        lines += [f"## {name}", "",
-                  "| tests in | tests | pass | fail | crash |",
-                  "| --- | ---: | ---: | ---: | ---: |"]
-        rows = sorted(result.groups.items())
-        total = [sum(row[i] for _, row in rows) for i in range(3)]
-        for group, (tests, failed, crashed) in [*rows, ("**all**", total)]:
-            lines.append(f"| {group} | {tests:,} | {tests - failed:,} | "
-                         f"{failed - crashed} | {crashed} |")
+    return "\n".join([f"# {title}", "", *_wrapped(text), *(
+        section(name, "", result) for name, result in results.items())])
+
+
+def section(name, text, result):
+    """Returns the part of a page with the tables of a Comparison."""
+    lines = [f"## {name}", "", *(_wrapped(text) if text else []),
+             "| tests in | tests | pass | fail | crash |",
+             "| --- | ---: | ---: | ---: | ---: |"]
+    rows = sorted(result.groups.items())
+    total = [sum(row[i] for _, row in rows) for i in range(3)]
+    for group, (tests, failed, crashed) in [*rows, ("**all**", total)]:
+        lines.append(f"| {group} | {tests:,} | {tests - failed:,} | "
+                     f"{failed - crashed} | {crashed} |")
+    lines.append("")
+    if result.failures:
+        reasons = collections.Counter(
+            f.expectation.reason if f.expectation else
+            f"unexplained: {_cell(f.test)}: {_cell(f.text)}" for f in result.failures)
+        lines += ["| failures | reason |", "| ---: | --- |"]
+        lines += [f"| {n} | {reason} |" for reason, n in reasons.most_common()]
         lines.append("")
-        if result.failures:
-            reasons = collections.Counter(
-                f.expectation.reason if f.expectation else
-                f"unexplained: {_cell(f.test)}: {_cell(f.text)}" for f in result.failures)
-            lines += ["| failures | reason |", "| ---: | --- |"]
-            lines += [f"| {n} | {reason} |" for reason, n in reasons.most_common()]
-            lines.append("")
     return "\n".join(lines)
+
+
+def _wrapped(text):
+    return [*textwrap.wrap(text, 120, break_on_hyphens=False), ""]
 
 
 def _cell(text):
