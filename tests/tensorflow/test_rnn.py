@@ -190,6 +190,25 @@ def test_loops_in_a_loop_of_steps():
     np.testing.assert_allclose(ours.value, cpus.value, rtol=1e-5)
 
 
+def fetch_list_of_bool(device):
+    """Returns the op that fetches a loop's list of bool by its name, and its values."""
+    import tensorflow as tf
+    with tf.Graph().as_default(), tf.device(device):
+        x = tf.compat.v1.placeholder(tf.float32, [3])
+        _, signs = tf.while_loop(
+            lambda i, _: i < 3, lambda i, signs: (i + 1, signs.write(i, x[i] > 0.)),
+            [0, tf.TensorArray(tf.bool, 3)])
+        stack = signs.stack()
+        with tf.compat.v1.Session() as session:
+            return stack.op.type, session.run(stack, {x: [1., -1., 2.]}).tolist()
+
+
+def test_a_list_of_bool_is_fetched():
+    result = harness.run(fetch_list_of_bool, SIM)
+    assert result.ok, result
+    assert list(result.value) == ["TensorListStack", [True, False, True]]
+
+
 def connectionist_loss(device):
     """Returns the loss, its gradient, and whether each loop becomes part of the graph."""
     import numpy as np

@@ -37,15 +37,17 @@ class CastBoolLists : public GraphPass {
             !context.IsOnDevice(node.device())) {
           continue;
         }
-        // Convert all lists or none: no list may have both types.
-        if (list_op.output >= 0 && context.IsPreserved(node.name())) {
+        // Convert all lists or none: no list may have both types. A cast takes
+        // the name of a preserved node, of which only output 0 can be fetched.
+        if (list_op.output > 0 && context.IsPreserved(node.name())) {
           return absl::OkStatus();
         }
         found.emplace_back(node, &list_op);
       }
     }
     for (const auto& [node, list_op] : found) {
-      TFPLUG_RETURN_IF_ERROR(Convert(graph, node, *list_op));
+      const bool is_preserved = context.IsPreserved(node.name());
+      TFPLUG_RETURN_IF_ERROR(Convert(graph, node, *list_op, is_preserved));
     }
     return absl::OkStatus();
   }
@@ -82,7 +84,8 @@ class CastBoolLists : public GraphPass {
     return cast;
   }
 
-  static absl::Status Convert(Graph& graph, Node node, const ListOp& list_op) {
+  static absl::Status Convert(Graph& graph, Node node, const ListOp& list_op,
+                              bool is_preserved) {
     node.SetAttr("element_dtype", kListType);
     if (list_op.input >= 0) {
       TFPLUG_ASSIGN_OR_RETURN(
@@ -98,6 +101,11 @@ class CastBoolLists : public GraphPass {
                              kListType, DataType::kBool));
       for (const Use& use : uses) {
         TFPLUG_RETURN_IF_ERROR(use.node.SetInput(use.input, cast));
+      }
+      if (is_preserved) {
+        const std::string name(node.name());
+        TFPLUG_RETURN_IF_ERROR(node.SetName(graph.UniqueName(name + "/list")));
+        TFPLUG_RETURN_IF_ERROR(cast.SetName(name));
       }
     }
     return absl::OkStatus();
