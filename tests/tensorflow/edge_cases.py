@@ -70,6 +70,14 @@ def products(tf, raw):
         "Tile of no elements": lambda: tf.tile(tf.ones([2, 3]), [0, 2]),
         "DataFormatDimMap of a letter twice": lambda: raw.DataFormatDimMap(
             x=tf.constant([0]), src_format="NHWC", dst_format="NHHC"),
+        "DataFormatDimMap of 8 letters": lambda: raw.DataFormatDimMap(
+            x=tf.constant([0]), src_format="12345678", dst_format="87654321"),
+        "DataFormatVecPermute without H": lambda: raw.DataFormatVecPermute(
+            x=tf.constant([[1, 2], [3, 4]]), src_format="1234", dst_format="4321"),
+        "DataFormatVecPermute without D": lambda: raw.DataFormatVecPermute(
+            x=tf.constant([1, 2, 3]), src_format="NEHWC", dst_format="NCEHW"),
+        "DataFormatVecPermute of other letters": lambda: raw.DataFormatVecPermute(
+            x=tf.constant([1, 2]), src_format="XHWC", dst_format="XCWH"),
     }
 
 

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_OP_KERNELS_DATA_FORMAT_H_
 #define TFPLUG_OP_KERNELS_DATA_FORMAT_H_
 
+#include <algorithm>
 #include <string>
 
 #include "tfplug/op_kernels/helpers.h"
@@ -21,15 +22,18 @@ class DataFormatKernel : public BackendKernel {
                             construction.GetAttr<std::string>("src_format"));
     TFPLUG_ASSIGN_OR_RETURN(to_,
                             construction.GetAttr<std::string>("dst_format"));
-    bool is_valid =
-        (from_.size() == 4 || from_.size() == 5) && to_.size() == from_.size();
+    if (from_.size() != 4 && from_.size() != 5) {
+      return absl::InvalidArgumentError(
+          "Source format must be of length 4 or 5, not " + from_);
+    }
+    bool is_valid = to_.size() == from_.size();
     for (const char letter : to_) {
       is_valid = is_valid && from_.find(letter) != from_.npos &&
                  to_.find(letter) == to_.rfind(letter);
     }
     if (is_valid) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "Destination and source format must consist of the same 4 or 5 "
+        "Destination and source format must determine a permutation: the same "
         "letters, each once, not " +
         from_ + " and " + to_);
   }
@@ -85,11 +89,21 @@ class VecPermuteKernel final : public DataFormatKernel {
     }
     std::string from = from_, to = to_;
     if (x.dim(0) != n) {
+      const absl::string_view spatial = n == 4 ? "HW" : "DHW";
       for (std::string* format : {&from, &to}) {
-        for (const char letter : {'N', 'C'}) {
-          const size_t at = format->find(letter);
-          if (at != format->npos) format->erase(at, 1);
-        }
+        format->erase(std::remove_if(format->begin(), format->end(),
+                                     [&](char letter) {
+                                       return spatial.find(letter) ==
+                                              spatial.npos;
+                                     }),
+                      format->end());
+      }
+      if (from.size() != spatial.size()) {
+        return absl::InvalidArgumentError(
+            n == 4 ? "Format specifier must contain H and W, or the input "
+                     "must have 4 rows"
+                   : "Format specifier must contain D, H and W, or the input "
+                     "must have 5 rows");
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
