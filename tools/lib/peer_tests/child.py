@@ -21,7 +21,7 @@ from peer_tests import runner  # noqa: E402
 
 class Observer:
     """A plug-in of pytest: selects tests, pins them to a device, and writes a line when
-    a test begins and when it has ended."""
+    a test begins, for each outcome (a test may have several), and when it has ended."""
 
     def __init__(self, request):
         self._request = request
@@ -65,6 +65,8 @@ class Observer:
         if report.when == "call" or report.outcome != "passed":
             text = "" if report.outcome == "passed" else _first_error(report)
             self._write(report.nodeid, report.outcome, text)
+        if report.when == "teardown":
+            self._write(report.nodeid, "ended")
 
     def pytest_collectreport(self, report):
         if report.failed:

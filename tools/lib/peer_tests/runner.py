@@ -89,13 +89,16 @@ def run_file(server, suite, place, file, only=None):
                 "wanted": suite.wanted, "only": only, "done": sorted(results),
                 "seconds_of_file": _SECONDS_OF_FILE,
                 "seconds_of_test": _SECONDS_OF_TEST})
-            running, new = None, 0
+            running = None
             for line in lines.read_text().splitlines():
                 test, outcome, text = json.loads(line)
                 if outcome == "started":
                     running = test
-                else:
-                    results[test], running, new = (outcome, text), None, new + 1
+                elif outcome == "ended":
+                    running = None
+                elif results.get(test, ("",))[0] != FAILED:
+                    # A test passes after a part of it, a subTest, has failed.
+                    results[test] = outcome, text
             if status == 0:
                 return results
             if -status in (signal.SIGALRM, signal.SIGKILL):
@@ -109,6 +112,7 @@ def run_file(server, suite, place, file, only=None):
                 return results
             if how == "took too long" and running not in slow:
                 slow.add(running)  # again, in a new process: the machine may be busy
+                results.pop(running, None)
             else:
                 results[running] = (FAILED, how)
 
