@@ -133,6 +133,15 @@ TEST_CASE_FIXTURE(Fixture, "an op that TensorFlow does not have") {
   unsetenv("TFPLUG_LOG_FUSION");
   CHECK(Run(cosine) == "0");
 }
+TEST_CASE_FIXTURE(Fixture, "a pattern with an op that TensorFlow lacks") {
+  const Rules misspelt =
+      MakeRules(Rule("misspelt", Match("Rellu", x)).ReplaceBy(x));
+  setenv("TFPLUG_LOG_FUSION", "1", 1);
+  const auto run = [&] { CHECK(Run(misspelt) == "0"); };
+  CHECK(CaptureStderr(run) == "tfplug: no rule finds Rellu: unknown op\n");
+  CHECK(CaptureStderr(run) == "");
+  unsetenv("TFPLUG_LOG_FUSION");
+}
 TEST_CASE_FIXTURE(Fixture, "an attribute that TensorFlow's op requires") {
   const Rules cosine =
       MakeRules(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));

@@ -3,6 +3,7 @@
 #define TFPLUG_PATTERNS_RULES_H_
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class Rules {
   // INTERNAL, naming the rule and a node, if one does not terminate.
   absl::StatusOr<int64_t> Run(Graph& graph, const PassContext& context) const {
     if (!table_.status().ok()) return table_.status();
+    std::call_once(logged_, [&] { table_.LogUnknownOps(context); });
     return patterns_internal::PatternRun(table_, graph, context).Run();
   }
 
@@ -73,6 +75,7 @@ class Rules {
                           const PassContext& context) const;
 
   patterns_internal::PatternTable table_;
+  mutable std::once_flag logged_;
 };
 
 inline std::string Rules::Explain(const Node& node,

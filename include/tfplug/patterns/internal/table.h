@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/environment.h"
 #include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/internal/op_table.h"
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/internal/variant.h"
@@ -86,6 +89,18 @@ class PatternTable {
       }
     }
     return false;
+  }
+
+  // With TFPLUG_LOG_FUSION=1, logs the ops of patterns that TensorFlow does not
+  // know: names that are misspelt, or that this release does not have.
+  void LogUnknownOps(const PassContext& context) const {
+    if (!internal::IsTurnedOn("TFPLUG_LOG_FUSION")) return;
+    for (const std::string& op : ops_) {
+      const auto signature = context.functions().GetSignature(op);
+      if (signature.ok()) continue;
+      std::fprintf(stderr, "tfplug: no rule finds %s: %s\n", op.c_str(),
+                   std::string(signature.status().message()).c_str());
+    }
   }
 
   // Stores find(op) for each op. find() returns the op's id in a graph, or
