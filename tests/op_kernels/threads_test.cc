@@ -138,6 +138,17 @@ TEST_CASE("an output that no memory can hold fails the op") {
   CHECK(RunOp(fixture, "Elu", &result).ok());
 }
 
+TEST_CASE("a continuation that takes long does not delay others") {
+  using tfplug::op_kernels_internal::Continuations;
+  Flag first_ran, second_ran;
+  CHECK(Continuations::Add([&] {
+          second_ran.Wait();
+          first_ran.Set();
+        }).ok());
+  CHECK(Continuations::Add([&] { second_ran.Set(); }).ok());
+  first_ran.Wait();
+}
+
 TEST_CASE("a task or continuation that throws does not end its thread") {
   tfplug::Fixture<Platform> fixture;
   const tfplug::op_kernels_internal::HostAccess& host =

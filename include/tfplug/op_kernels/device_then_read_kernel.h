@@ -2,13 +2,8 @@
 #ifndef TFPLUG_OP_KERNELS_DEVICE_THEN_READ_KERNEL_H_
 #define TFPLUG_OP_KERNELS_DEVICE_THEN_READ_KERNEL_H_
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,54 +11,13 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
+#include "tfplug/op_kernels/internal/continuations.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/op_kernels/op_run.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-namespace op_kernels_internal {
-
-// A thread that runs functions one after the other, because a task of a stream
-// must not enqueue work. It lives as long as the process.
-class Continuations {
- public:
-  // Fails if there is not enough memory, or no thread.
-  static absl::Status Add(std::function<void()> function) noexcept {
-    return internal::Guarded([&] {
-      static auto* const instance = new Continuations;
-      {
-        const std::lock_guard<std::mutex> lock(instance->mutex_);
-        instance->queue_.push_back(std::move(function));
-      }
-      instance->changed_.notify_one();
-      return absl::OkStatus();
-    });
-  }
-
- private:
-  Continuations() {
-    std::thread([this] {
-      for (;;) {
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this] { return !queue_.empty(); });
-        const std::function<void()> function = std::move(queue_.front());
-        queue_.pop_front();
-        lock.unlock();
-        internal::GuardOrLog("a continuation of a kernel", [&] {
-          function();
-          return absl::OkStatus();
-        });
-      }
-    }).detach();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
-};
-
-}  // namespace op_kernels_internal
 
 // A kernel that computes on the device and then reads numbers, on which its
 // outputs' shapes depend. No thread waits for the stream.
@@ -108,8 +62,7 @@ class DeviceThenReadKernel : public AsyncKernel {
       });
     });
     if (!status.ok()) {
-      // The copy may still write to the numbers, so they are not freed.
-      static_cast<void>(new std::shared_ptr<State>(state));
+      op_kernels_internal::NeverFree(state);
       state->run->Finish(status);
     }
     return absl::OkStatus();

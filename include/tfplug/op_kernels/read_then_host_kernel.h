@@ -17,7 +17,7 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/async_kernel.h"
-#include "tfplug/op_kernels/device_then_read_kernel.h"
+#include "tfplug/op_kernels/internal/continuations.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 
 #pragma GCC visibility push(hidden)
@@ -150,8 +150,7 @@ inline absl::Status ReadThenHostKernel::ComputeAsync(AsyncRun& run) {
     });
   });
   if (!status.ok()) {
-    // The stream may still use the memory, so it is never freed.
-    static_cast<void>(new std::shared_ptr<Work>(work));
+    op_kernels_internal::NeverFree(work);
     work->Finish(status);
   }
   return absl::OkStatus();
@@ -181,8 +180,7 @@ inline absl::Status ReadThenHostKernel::CopyOutputs(
     }
     return host.run(stream, [work] { work->Finish(absl::OkStatus()); });
   });
-  // The stream may still use the memory, so it is never freed.
-  if (!status.ok()) static_cast<void>(new std::shared_ptr<Work>(work));
+  if (!status.ok()) op_kernels_internal::NeverFree(work);
   return status;
 }
 

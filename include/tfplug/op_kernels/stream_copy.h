@@ -16,7 +16,7 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/register_op.h"
 #include "tfplug/kernel/stream_copy_ops.h"
-#include "tfplug/op_kernels/device_then_read_kernel.h"
+#include "tfplug/op_kernels/internal/continuations.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/op_kernels/registrar.h"
 
@@ -66,8 +66,7 @@ class ToHostKernel final : public AsyncKernel {
     });
     work->enqueuing_thread = std::thread::id();
     if (!status.ok()) {
-      // The stream may still use the memory, so it is never freed.
-      static_cast<void>(new std::shared_ptr<Work>(work));
+      NeverFree(work);
       work->run.Finish(status);
     } else if (work->has_arrived) {
       work->Finish();
