@@ -89,6 +89,12 @@ def numbers(tf, raw):
     hermitian = tf.constant([[2 + 0j, 1j], [-1j, 3 + 0j]], tf.complex64)
     small = tf.constant([1.5, 3.14, 1e9, -0.])
     rows = {
+        "Conv of two batch dimensions": lambda: raw.Conv(
+            input=tf.reshape(tf.range(96.), [2, 3, 2, 4, 2]), filter=tf.ones([1, 2, 2, 3]),
+            strides=[1, 1, 2, 1], padding="SAME", batch_dims=2),
+        "Conv of no batch dimension": lambda: raw.Conv(
+            input=tf.ones([2, 4, 2]), filter=tf.ones([1, 2, 2, 3]),
+            strides=[1, 1, 1, 1], padding="VALID", batch_dims=0),
         "gather": lambda: tf.gather(z, [0, 2]),
         "gather of columns": lambda: tf.gather(matrix, [1, 0], axis=1),
         "gather_nd": lambda: tf.gather_nd(z, [[0], [2]]),

@@ -29,19 +29,42 @@ class ConvKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const auto strides,
         construction.GetAttr<std::vector<int32_t>>("strides"));
-    TFPLUG_ASSIGN_OR_RETURN(const auto batch_dims,
+    TFPLUG_ASSIGN_OR_RETURN(batch_dims_,
                             construction.GetAttr<int32_t>("batch_dims"));
     TFPLUG_ASSIGN_OR_RETURN(groups_, construction.GetAttr<int32_t>("groups"));
-    if ((strides.size() != 4 && strides.size() != 5) || batch_dims != 1) {
+    if (strides.size() != 4 && strides.size() != 5) {
       return absl::UnimplementedError(
-          "Conv needs two or three spatial dimensions and one batch dimension "
-          "on this device");
+          "Conv needs two or three spatial dimensions on this device");
+    }
+    if (batch_dims_ < 0) {
+      return absl::InvalidArgumentError("batch_dims must be >= 0, not " +
+                                        std::to_string(batch_dims_));
     }
     return attrs_.Init(construction, static_cast<int>(strides.size()) - 2,
                        /*has_default_dilations=*/true);
   }
 
  protected:
+  // Returns a dense image with the dimensions of its batch, if any, as one.
+  absl::StatusOr<Operand> MergeBatch(const Operand& view) const {
+    if (batch_dims_ == 1) return view;
+    if (view.rank - attrs_.spatial() - 1 != batch_dims_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input must have ", batch_dims_, " dimensions of the batch, ",
+          attrs_.spatial(), " spatial ones and the channels, not the shape ",
+          ShapeOf(view).ToString()));
+    }
+    Operand merged = view;
+    merged.rank = attrs_.spatial() + 2;
+    merged.dim(0) = 1;
+    for (int d = 0; d < batch_dims_; ++d) merged.dim(0) *= view.dim(d);
+    merged.stride(0) = batch_dims_ == 0 ? 0 : view.stride(batch_dims_ - 1);
+    for (int d = 1; d < merged.rank; ++d) {
+      merged.dim(d) = view.dim(d + batch_dims_ - 1);
+      merged.stride(d) = view.stride(d + batch_dims_ - 1);
+    }
+    return merged;
+  }
   // Returns an image with its channels last.
   Operand Image(const Operand& view) const {
     return ChannelsLast(view, attrs_.channels_first());
@@ -120,6 +143,16 @@ class ConvKernel : public BackendKernel {
     return ImageShape(dy.dim(0), sizes, filter.dim(2), attrs_.channels_first());
   }
 
+  // Returns the shape of an output with the dimensions of the input's batch.
+  Shape SplitBatch(const Shape& output, const Operand& input) const {
+    if (batch_dims_ == 1) return output;
+    const auto batch =
+        ir::DimsOf(input).first(static_cast<size_t>(batch_dims_));
+    std::vector<int64_t> dims(batch.begin(), batch.end());
+    dims.insert(dims.end(), output.dims().begin() + 1, output.dims().end());
+    return Shape(dims);
+  }
+
   Shape OutputShape(const Convolution& conv, const Operand& image,
                     const Operand& filter) const {
     return ImageShape(image.dim(0), conv.windows,
@@ -136,6 +169,7 @@ class ConvKernel : public BackendKernel {
  private:
   bool is_depthwise_ = false;
   int64_t groups_ = 0;  // 0: as many as the depths have
+  int32_t batch_dims_ = 1;
   WindowAttrs attrs_;
 };
 
@@ -144,12 +178,14 @@ class Conv : public ConvKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand filter, GetView(run, 1));
-    const Operand image = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand merged, MergeBatch(input));
+    const Operand image = Image(merged);
     TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(image, filter));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Operand output,
-        run.AllocateOutput(0, OutputShape(conv, image, filter)));
-    if (output.num_elements() == 0) return absl::OkStatus();
+    const Shape shape = OutputShape(conv, image, filter);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand whole,
+                            run.AllocateOutput(0, SplitBatch(shape, input)));
+    if (whole.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output, MergeBatch(whole));
     return Convolve(run, conv, image, Filter(filter), Image(output));
   }
 
