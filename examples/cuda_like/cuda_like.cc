@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace cuda_like {
 namespace {
@@ -281,6 +282,13 @@ absl::Status Device::SynchronizeAllActivity() {
 }
 
 // ---- Platform --------------------------------------------------------------
+
+tfplug::PlatformOptions Platform::Options() {
+  tfplug::PlatformOptions options;
+  const char* const bfc = std::getenv("CUDA_LIKE_BFC");
+  options.use_bfc_allocator = bfc == nullptr || absl::string_view(bfc) != "0";
+  return options;
+}
 
 absl::Status Platform::Init() {
   const auto count = [this]() -> absl::StatusOr<std::string> {

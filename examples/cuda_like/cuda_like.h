@@ -198,6 +198,9 @@ class Platform final : public tfplug::Platform<Device> {
   // GPUs have kernels.
   static constexpr char kType[] = "CUDA_LIKE";
 
+  // Tools that look for wrong accesses need CUDA_LIKE_BFC=0: each tensor has
+  // memory of its own from the driver.
+  tfplug::PlatformOptions Options() override;
   // Counts the devices in another process, so that children which are forked
   // before a device is created can use them.
   absl::Status Init() override;

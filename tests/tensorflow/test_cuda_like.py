@@ -75,6 +75,21 @@ def empty_gradient():
             output_dim0=1).numpy().tolist()
 
 
+def uninitialized():
+    """Returns an element of memory that another tensor had before."""
+    import tensorflow as tf
+    with tf.device("/device:CUDA_LIKE:0"):
+        for _ in range(8):
+            tf.fill([1000], 7.).numpy()
+        x = tf.raw_ops.Empty(shape=[1000], dtype=tf.float32).numpy()
+    return x.view(np.uint32)[0].item()
+
+
+def test_without_bfc_each_tensor_has_canaries():
+    result = run(uninitialized, CUDA_LIKE_BFC="0", CUDA_LIKE_CANARIES="1")
+    assert result.ok and result.value == 0xa5a5a5a5, result
+
+
 def test_no_address_of_empty_memory_reaches_the_driver():
     result = run(empty_gradient)
     assert result.ok, result

@@ -2,7 +2,7 @@
 """Runs ops with hostile arguments: those of a valid case, some of which are replaced by
 others of the same kind, such as huge, negative, empty or of another rank. The device may
 refuse them. It must neither crash nor hang, nor write outside of its tensors, which
-CPU_SIM_CANARIES detects.
+CPU_SIM_CANARIES and CUDA_LIKE_CANARIES detect.
 
 A crash is the device's only if TensorFlow's CPU survives the same arguments."""
 

@@ -91,9 +91,10 @@ def parse(arguments):
 def _open(options):
     """Loads the plug-in; returns the device type and the Units."""
     if options.hostile:
-        # Memory is checked for writes outside of tensors (examples/cpu_sim), and kernels
-        # that ask for too much of it get none.
-        os.environ.update(CPU_SIM_CANARIES="1", CPU_SIM_MEMORY="256M")
+        # Memory is checked for writes outside of tensors (cpu_sim, and cuda_like on its
+        # emulated driver), and kernels that ask for too much of it get none.
+        os.environ.update(CPU_SIM_CANARIES="1", CPU_SIM_MEMORY="256M", CUDA_LIKE_BFC="0",
+                          CUDA_LIKE_CANARIES="1", CUDA_LIKE_MEMORY="256M")
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     from tensorflow.python.framework import load_library
