@@ -26,6 +26,7 @@
 #include "tfplug/testing/log_capture.h"
 #include "tfplug/testing/node.h"
 #include "tfplug/testing/op_registry.h"
+#include "tfplug/testing/op_spec.h"
 #include "tfplug/testing/optimizer_settings.h"
 #include "tfplug/testing/process.h"
 #include "tfplug/testing/profiler_host.h"

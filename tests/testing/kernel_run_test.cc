@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/base/status_macros.h>
 #include <tfplug/base/tstring.h>
+#include <tfplug/graph/graph_pass.h>
 #include <tfplug/kernel/host_tensor.h>
 #include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/op_def.h>
 #include <tfplug/kernel/register_kernel.h>
+#include <tfplug/kernel/register_op.h>
 #include <tfplug/testing/fake_kernel.h>
 
 #include <functional>
@@ -129,6 +132,31 @@ TEST_CASE("bools, the step id, the type of an input, and a missing input") {
   run.AddOutput(DataType::kBool);
   CHECK(run.Run() == absl::OkStatus());
   CHECK(run.Output<bool>(0).elements == std::vector<bool>{false, true});
+}
+
+TEST_CASE("inputs by the names in the op that a plug-in defines") {
+  testing::LeakCheckedFake fake;
+  RegisterOp(OpDef("Scripted")
+                 .Attr("N: int")
+                 .Input("x: float")
+                 .Input("more : N * float"));
+  HostKernel kernel([](KernelContext& context) -> absl::Status {
+    CHECK(context.GetInput("x")->flat<float>()[0] == 1);
+    CHECK(context.GetInputList("more")->size() == 2);
+    CHECK(context.GetInput("y").status().message() ==
+          "argument 'y': Unknown input name; set testing::Node::input_args if "
+          "the op has it");
+    return absl::OkStatus();
+  });
+  testing::KernelRun run(*kernel, nullptr);
+  for (const float value : {1, 2, 3}) run.AddInput<float>({{1}, {value}});
+  CHECK(run.Run() == absl::OkStatus());
+  // A pass finds the op as well.
+  const PassContext context("CPU", "", nullptr);
+  CHECK(context.functions().GetSignature("Scripted").ok());
+  CHECK(context.functions().GetSignature("Other").status().message() ==
+        "Op type not registered 'Other'");
+  kernel_internal::RegisteredOpDefs().clear();
 }
 
 TEST_CASE("an input is forwarded only to the same kind of memory") {

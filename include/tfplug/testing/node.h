@@ -36,7 +36,8 @@ struct Node {
   std::string name = "node";
   std::map<std::string, AttrValue> attrs;
   // The op's input arguments in order, each with its number of inputs. Needed
-  // only for kernels that look up inputs by name.
+  // only for kernels that look up inputs by name, of an op that no plug-in in
+  // this process has registered or that has several lists.
   std::vector<std::pair<std::string, int>> input_args;
 };
 

@@ -14,7 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/wire.h"
+#include "tfplug/testing/grappler_item.h"
 #include "tfplug/testing/internal/graph_text_parser.h"
+#include "tfplug/testing/op_registry.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -126,6 +128,20 @@ inline absl::StatusOr<std::string> OpDefFromSpecs(
     }
   }
   return op_def + attr_defs;
+}
+
+// Returns the serialized OpDef of an op in KnownOpDefs(), or that a plug-in has
+// registered. NOT_FOUND, if there is none.
+inline absl::StatusOr<std::string> FindOpDef(const std::string& op) {
+  const auto known = KnownOpDefs().find(op);
+  if (known != KnownOpDefs().end()) return known->second;
+  for (const auto& defined : RegisteredOps()) {
+    if (defined->name != op) continue;
+    return OpDefFromSpecs(op, defined->inputs, defined->outputs,
+                          defined->attrs);
+  }
+  return absl::NotFoundError(
+      "its op is not known; add its definition to KnownOpDefs()");
 }
 
 }  // namespace tfplug::testing

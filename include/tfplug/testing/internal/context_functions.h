@@ -9,11 +9,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_string_view.h"
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/internal/buffer_functions.h"
+#include "tfplug/testing/op_registry.h"
 #include "tfplug/testing/release.h"
 
 #pragma GCC visibility push(hidden)
@@ -43,13 +45,35 @@ TFPLUG_FAKE_FUNCTION void TF_GetInput(TF_OpKernelContext* context, int i,
   *tensor = input.has_value() ? new TF_Tensor(*input) : nullptr;
   if (input.has_value()) SetOk(status);
 }
+constexpr char kUnknownInput[] =
+    "Unknown input name; set testing::Node::input_args if the op has it";
+
+// Returns the arguments of a node's op, each with its number of inputs: those in
+// the node, or else of the definition that a plug-in has registered, of which one
+// argument may be a list.
+inline std::vector<std::pair<std::string, int>> InputArgs(
+    const TF_OpKernelContext& context) {
+  std::vector<std::pair<std::string, int>> args = context.node.input_args;
+  for (const auto& op : RegisteredOps()) {
+    if (!args.empty() || op->name != context.node.op) continue;
+    int others = static_cast<int>(context.inputs.size() - op->inputs.size());
+    for (const std::string& spec : op->inputs) {
+      const size_t colon = spec.find(':');
+      const bool is_list = spec.find('*', colon) != spec.npos;
+      const std::string name =
+          spec.substr(0, spec.find_last_not_of(" :", colon) + 1);
+      args.emplace_back(name, 1 + (is_list ? std::exchange(others, 0) : 0));
+    }
+  }
+  return args;
+}
 TFPLUG_FAKE_FUNCTION void TF_InputRange(TF_OpKernelContext* context,
                                         const char* name,
                                         capi::TF_InputRange_Args* args) {
   args->start = args->stop = -1;
   if (Fault::Hits("TF_InputRange", args->status)) return;
   int start = 0;
-  for (const auto& [arg, count] : context->node.input_args) {
+  for (const auto& [arg, count] : InputArgs(*context)) {
     if (arg == name) {
       args->start = start;
       args->stop = start + count;
@@ -57,18 +81,18 @@ TFPLUG_FAKE_FUNCTION void TF_InputRange(TF_OpKernelContext* context,
     }
     start += count;
   }
-  TF_SetStatus(args->status, capi::TF_INVALID_ARGUMENT, "Unknown input name");
+  TF_SetStatus(args->status, capi::TF_INVALID_ARGUMENT, kUnknownInput);
 }
 TFPLUG_FAKE_FUNCTION void TF_GetInputByName(TF_OpKernelContext* context,
                                             const char* name,
                                             TF_Tensor** tensor,
                                             TF_Status* status) {
   int start = 0;
-  for (const auto& [arg, count] : context->node.input_args) {
+  for (const auto& [arg, count] : InputArgs(*context)) {
     if (arg == name) return TF_GetInput(context, start, tensor, status);
     start += count;
   }
-  TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "Unknown input name");
+  TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, kUnknownInput);
 }
 TFPLUG_FAKE_FUNCTION bool TF_IsHostMemoryInput(TF_OpKernelContext* context,
                                                int i, TF_Status* status) {

@@ -129,19 +129,6 @@ inline Node ToKernelNode(tfplug::Node node, const OpSignature& op) {
   return result;
 }
 
-// Returns the serialized OpDef of an op of TensorFlow's or of a plug-in's.
-inline absl::StatusOr<std::string> FindOpDef(const std::string& op) {
-  const auto known = KnownOpDefs().find(op);
-  if (known != KnownOpDefs().end()) return known->second;
-  for (const auto& defined : RegisteredOps()) {
-    if (defined->name != op) continue;
-    return OpDefFromSpecs(op, defined->inputs, defined->outputs,
-                          defined->attrs);
-  }
-  return absl::NotFoundError(
-      "its op is not known; add its definition to KnownOpDefs()");
-}
-
 // ---- Placement -----------------------------------------------------------------
 
 struct ParsedDevice {

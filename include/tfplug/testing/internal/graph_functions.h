@@ -9,11 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/testing/grappler_item.h"
 #include "tfplug/testing/internal/buffer_functions.h"
 #include "tfplug/testing/node.h"
+#include "tfplug/testing/op_spec.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -223,13 +227,15 @@ TFPLUG_FAKE_FUNCTION void TF_LookUpOpDef(TF_FunctionLibraryDefinition* library,
                                          const char* name, TF_Buffer* buffer,
                                          TF_Status* status) {
   if (GraphCallFails("TF_LookUpOpDef", status)) return;
-  for (const auto* ops : {&library->op_defs, &KnownOpDefs()}) {
-    if (auto it = ops->find(name); it != ops->end()) {
-      return FillBuffer(buffer, it->second);
-    }
+  if (auto it = library->op_defs.find(name); it != library->op_defs.end()) {
+    return FillBuffer(buffer, it->second);
   }
-  TF_SetStatus(status, capi::TF_NOT_FOUND,
-               (std::string("Op type not registered '") + name + "'").c_str());
+  const absl::StatusOr<std::string> def = FindOpDef(name);
+  if (def.ok()) return FillBuffer(buffer, *def);
+  TF_SetStatus(status, static_cast<TF_Code>(def.status().code()),
+               absl::IsNotFound(def.status())
+                   ? absl::StrCat("Op type not registered '", name, "'").c_str()
+                   : std::string(def.status().message()).c_str());
 }
 
 inline void InstallGraphFunctions(capi::Functions& functions) {
