@@ -90,11 +90,18 @@ TEST_CASE("an op with every property") {
   CHECK(ops.Has("MatMul"));
   CHECK(ops.Has("Plain"));
   CHECK(ops.GetArguments("MyScale") == std::vector<std::string>{"x", "y", "z"});
-  auto context = MakeContext();
-  CHECK(Infer(context, op.shape_function).ok());
-  CHECK(context.outputs[0].ToString() == "[4,3,?]");
-  CHECK(context.outputs[1].ToString() == "[2,3,7]");
+  const std::vector<PartialShape> inputs = {Shape{2, 3}, Shape{5, 7}};
+  const auto shapes =
+      testing::InferShapes("MyScale", inputs, {{"T", DataType::kHalf}});
+  REQUIRE(shapes.ok());
+  CHECK((*shapes)[0].ToString() == "[4,3,?]");
+  CHECK((*shapes)[1].ToString() == "[2,3,7]");
+  CHECK(testing::InferShapes("MyScale", inputs, {{"T", DataType::kFloat}})
+            .status()
+            .message() == "shape function: wrong type");
+  CHECK(absl::IsNotFound(testing::InferShapes("Other", inputs).status()));
   // Without a shape function, shapes are unknown.
+  auto context = MakeContext();
   CHECK(Infer(context, RegisteredOps()[1]->shape_function).ok());
   CHECK(!context.outputs[0].has_rank());
 }

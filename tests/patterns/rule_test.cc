@@ -133,6 +133,19 @@ TEST_CASE_FIXTURE(Fixture, "an op that TensorFlow does not have") {
   unsetenv("TFPLUG_LOG_FUSION");
   CHECK(Run(cosine) == "0");
 }
+TEST_CASE_FIXTURE(Fixture, "what rules replace is logged") {
+  Add("sin = Sin(relu)");
+  for (const char* op : {"Neg", "Relu", "Sin"}) DefineOp(op, {"T: type"});
+  std::vector<Rule> rules = {
+      Rule("drop", Match<ops::Sin>(x)).ReplaceBy(x),
+      Rule("negate", relu)
+          .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat))};
+  setenv("TFPLUG_LOG_FUSION", "1", 1);
+  CHECK(CaptureStderr([&] { CHECK(Run(Rules(std::move(rules))) == "2"); }) ==
+        "tfplug: rule 'drop' replaced 'sin' (Sin) by a value that it matched\n"
+        "tfplug: rule 'negate' replaced 'relu' (Relu) by Neg\n");
+  unsetenv("TFPLUG_LOG_FUSION");
+}
 TEST_CASE_FIXTURE(Fixture, "a pattern with an op that TensorFlow lacks") {
   const Rules misspelt =
       MakeRules(Rule("misspelt", Match("Rellu", x)).ReplaceBy(x));

@@ -207,8 +207,9 @@ inline constexpr DataType kDataTypeOf<bool> = DataType::kBool;
 template <class T>
 constexpr DataType DataTypeOf() {
   static_assert(kDataTypeOf<T> != DataType(0),
-                "tfplug: TensorFlow has no data type for this C++ type; "
-                "specialize tfplug::kDataTypeOf for it");
+                "tfplug: TensorFlow has no data type for this C++ type; use "
+                "tfplug::TString for strings (tstring.h), or specialize "
+                "tfplug::kDataTypeOf for yours");
   return kDataTypeOf<T>;
 }
 

@@ -9,8 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/data_type.h"
 #include "tfplug/base/shape.h"
 #include "tfplug/testing/fault.h"
+#include "tfplug/testing/op_registry.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -214,6 +218,30 @@ inline void InstallShapeInferenceFunctions(capi::Functions& functions) {
   TFPLUG_FAKE_INSTALL(TF_ShapeInferenceContextSubshape);
   TFPLUG_FAKE_INSTALL(TF_ShapeInferenceContextConcatenateShapes);
   TFPLUG_FAKE_INSTALL(TF_ShapeInferenceContext_GetAttrType);
+}
+
+// Calls the shape function of an op that a plug-in has registered, and returns the
+// shapes of the outputs, of which a list counts as one. NOT_FOUND, if there is no
+// such op; the shape function's error.
+inline absl::StatusOr<std::vector<PartialShape>> InferShapes(
+    const std::string& op, std::vector<PartialShape> inputs,
+    const std::map<std::string, DataType>& type_attrs = {}) {
+  for (const auto& defined : RegisteredOps()) {
+    if (defined->name != op) continue;
+    TF_ShapeInferenceContext context;
+    context.inputs = std::move(inputs);
+    context.outputs.resize(defined->outputs.size());
+    for (const auto& [attr, type] : type_attrs) {
+      context.type_attrs[attr] = static_cast<TF_DataType>(type);
+    }
+    const absl::Status status =
+        CallWithStatus(defined->shape_function, &context);
+    if (!status.ok()) return status;
+    return std::move(context.outputs);
+  }
+  return absl::NotFoundError(
+      "no plug-in has registered op '" + op +
+      "'; call KernelRegistry::Get().Refill(&TF_InitKernel) first");
 }
 
 }  // namespace tfplug::testing

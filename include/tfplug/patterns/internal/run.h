@@ -3,12 +3,14 @@
 #define TFPLUG_PATTERNS_INTERNAL_RUN_H_
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/environment.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/internal/graph_state.h"
@@ -123,8 +125,10 @@ class PatternRun {
 
   absl::Status Replace(const Entry& entry, const Node& node) {
     const RuleData& rule = table_.rule(entry);
+    const std::string replaced = is_logged_ ? Describe(node) : "";
     absl::Status status =
         editor_.Replace(rule, matcher_.match(), matcher_.plan());
+    if (is_logged_ && status.ok()) Log(rule, replaced);
     again_ = again_ || entry.may_enable_matches;
     if (status.ok() && ++count_ > limit_) {
       status = absl::InternalError(
@@ -134,6 +138,19 @@ class PatternRun {
     return status.ok() ? status : AnnotateRule(rule.name, node, status);
   }
 
+  static std::string Describe(const Node& node) {
+    return "'" + std::string(node.name()) + "' (" + std::string(node.op()) +
+           ")";
+  }
+  static void Log(const RuleData& rule, const std::string& replaced) {
+    const ReplacementTree& tree = *rule.replacement.tree;
+    const std::string by =
+        tree.op.empty() ? "a value that it matched" : tree.op;
+    std::fprintf(stderr, "tfplug: rule '%s' replaced %s by %s\n",
+                 rule.name.c_str(), replaced.c_str(), by.c_str());
+  }
+
+  const bool is_logged_ = internal::IsTurnedOn("TFPLUG_LOG_FUSION");
   const PatternTable& table_;
   Graph& graph_;
   std::vector<uint32_t> graph_ops_;  // By op of the table.
