@@ -287,6 +287,7 @@ TEST_CASE("integers wrap, and division by 0 gives 0") {
   CHECK(Evaluate<int64_t>(rem, INT64_MIN, int64_t{-1}) == 0);
   CHECK(Evaluate<uint32_t>(div, 4000000000u, 3u) == 1333333333u);
   CHECK(Evaluate<int32_t>(shl, 1, 40) == 0);
+  CHECK(Evaluate<int32_t>(shl, 5, 0) == 5);
   CHECK(Evaluate<int32_t>(shr, -8, 1) == -4);
   CHECK(Evaluate<int32_t>(shr, -8, 99) == -1);
   CHECK(Evaluate<int32_t>(shr, 64, 33) == 0);
@@ -311,6 +312,8 @@ TEST_CASE("conversions") {
         10000000000000000000u);
   CHECK(Evaluate<uint8_t>(to(DataType::kUint8), 258.0f) == 2);
   CHECK(Evaluate<bool>(to(DataType::kBool), 0.5f) == true);
+  CHECK(Evaluate<bool>(to(DataType::kBool), 1) == true);
+  CHECK(Evaluate<bool>(to(DataType::kBool), 0) == false);
   CHECK(Evaluate<float>(to(kFloat), true) == 1.0f);
   CHECK(Evaluate<double>(to(DataType::kDouble), INT64_MAX) == 0x1p63);
   // A cast rounds although the result is computed in float.
@@ -325,6 +328,7 @@ TEST_CASE("comparisons, NaN and selection") {
   CHECK(Evaluate<bool>([](Value x, Value y) { return x < y; }, 1.0f, 2.0f));
   CHECK(!Evaluate<bool>([](Value x, Value y) { return x >= y; }, kNan, 2.0f));
   CHECK(Evaluate<bool>([](Value x) { return tfplug::IsNan(x); }, kNan));
+  CHECK(Evaluate<float>([](Value x) { return tfplug::Sign(x); }, 0.5f) == 1);
   const auto max = [](Value x, Value y) { return tfplug::Max(x, y); };
   CHECK(Same(Evaluate<float>(max, kNan, 2.0f), kNan));
   CHECK(Same(Evaluate<float>(max, 2.0f, kNan), kNan));

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numeric>
 #include <vector>
 
 #include "tfplug/ir/value.h"
 #include "tfplug/ir/views.h"
+#include "tfplug/primitives/elements.h"
 #include "tfplug/testing/internal/random_views.h"
 
 namespace backend_test {
@@ -135,6 +137,57 @@ TEST_CASE("Sort finds the first elements in descending order") {
   }
 }
 
+TEST_CASE("Fourier transforms of small sizes, primes and products") {
+  tfplug::testing::Reference reference;
+  const double turn = 2 * std::acos(-1.0);
+  // Sizes above 64 are split if they have factors.
+  for (const int64_t n : {1, 2, 6, 67, 72}) {
+    for (const double sign : {-1.0, 1.0}) {
+      std::vector<double> x(static_cast<size_t>(4 * n)), y(x.size());
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<double>(i * i % 7) - 3;
+      }
+      const Dims dims = {2, n, 2};
+      REQUIRE(reference.launcher
+                  .Fourier(sign > 0,
+                           Operand::Dense(x.data(), DataType::kDouble, dims),
+                           Operand::Dense(y.data(), DataType::kDouble, dims))
+                  .ok());
+      const auto at = [&](const std::vector<double>& z, int64_t row,
+                          int64_t i) {
+        const double* const parts = z.data() + 2 * (row * n + i);
+        return std::complex<double>(parts[0], parts[1]);
+      };
+      double error = 0;
+      ForEachIndex({2, n}, [&](const Dims& to) {
+        std::complex<double> sum;
+        for (int64_t j = 0; j < n; ++j) {
+          const int64_t part = j * to[1] % n;
+          sum += at(x, to[0], j) *
+                 std::polar(1.0, sign * turn * static_cast<double>(part) /
+                                     static_cast<double>(n));
+        }
+        error = std::max(error, std::abs(at(y, to[0], to[1]) - sum));
+      });
+      CAPTURE(n);
+      CHECK(error < 1e-10);
+    }
+  }
+}
+
+TEST_CASE("Fill writes zeros of every type, and other numbers") {
+  tfplug::testing::Reference reference;
+  double zeros[] = {1, 2, 3, 4};
+  const Operand complex = Operand::Dense(zeros, DataType::kComplex128, {2});
+  CHECK(tfplug::primitives::Fill(reference.launcher, complex, 0).ok());
+  CHECK(std::count(zeros, zeros + 4, 0.0) == 4);
+  float ones[2] = {};
+  const Operand vector = Operand::Dense(ones, DataType::kFloat, {2});
+  CHECK(tfplug::primitives::Fill(reference.launcher, vector, 1).ok());
+  CHECK(ones[0] == 1);
+  CHECK(ones[1] == 1);
+}
+
 // An author's override is called with the author's stream.
 struct CountingStream {
   int products = 0;
@@ -243,6 +296,7 @@ TEST_CASE("overrides and failures of primitives") {
   };
   CHECK(launcher.MatMul(matrix(&a), matrix(&b), matrix(&c)).ok());
   CHECK(stream.products == 1);
+  CHECK(backend.Supports(DataType::kFloat));
   CHECK(c == 12);
   CHECK(launcher.Map(tfplug::Expression(), {matrix(&a)}, {matrix(&c)})
             .message() == "no map today");
