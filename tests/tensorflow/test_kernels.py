@@ -111,6 +111,17 @@ def check_argument(op, arguments, message):
     return False
 
 
+def pack_widely():
+    """Returns the error of a result with more dimensions than a view has."""
+    import tensorflow as tf
+    with tf.device("/device:SIM:0"):
+        try:
+            tf.stack([tf.ones([1] * 16)], axis=-1)
+        except tf.errors.UnimplementedError as error:
+            return str(error)
+    return "no error"
+
+
 def some_of_each_type(kernels):
     """Returns kernels that together have all types of all attributes."""
     seen, some = set(), []
@@ -155,3 +166,8 @@ def test_bad_arguments_raise():
             ["BiasAdd", {"value": [[1] * 3], "bias": [1] * 4}, "ias"],
     ]):
         assert result.ok and result.value, result
+
+
+def test_a_result_of_rank_17_is_refused():
+    result = harness.run(pack_widely)
+    assert result.ok and "more than 16 dimensions" in result.value, result

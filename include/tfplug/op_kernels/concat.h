@@ -192,8 +192,10 @@ class PackKernel : public BackendKernel {
     const int n = run.context().num_inputs();
     TFPLUG_ASSIGN_OR_RETURN(const Operand like, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, like.rank + 1));
-    const Shape shape = ShapeOf(ir::WithDim(like, axis, n));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    const Operand wanted = ir::WithDim(like, axis, n);
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(wanted));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, ShapeOf(wanted)));
     for (int i = 0; i < n; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, i));
       if (ShapeOf(x) != ShapeOf(like)) {
