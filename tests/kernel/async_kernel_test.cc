@@ -20,6 +20,7 @@ using capi::TF_OpKernelContext;
 using testing::LeakCheckedFake;
 
 std::function<absl::Status(AsyncRun&)> on_compute;
+int open_launches = 0;  // of the profile
 
 class Scripted : public AsyncKernel {
  public:
@@ -31,7 +32,9 @@ using Table = Scripted::TableOf<Scripted>;
 struct Seen {
   absl::Status status;
   int done_calls = 0;
-  int deferred_ops = -1;  // at the time of the done callback
+  // At the time of the done callback:
+  int deferred_ops = -1;
+  int open_launches = -1;
 };
 
 // Runs the kernel as TensorFlow does. `after` is called next, before the result
@@ -50,6 +53,7 @@ Seen Run(
         ++calls;
         seen.status = context->failure;
         seen.deferred_ops = context->deferred_ops;
+        seen.open_launches = open_launches;
         context.reset();  // TensorFlow may destroy it in the callback
       },
       [&](capi::TF_AsyncOpKernelDoneCallback* done) {
@@ -77,6 +81,23 @@ TEST_CASE("a run is finished when ComputeAsync returns") {
   });
   CHECK(seen.done_calls == 1);
   CHECK(absl::IsUnavailable(seen.status));
+}
+
+TEST_CASE("a profile's launch ends before TensorFlow's done callback") {
+  LeakCheckedFake fake;
+  internal::ProfilingFunctions recorder = {};
+  recorder.begin_launch = [](internal::LaunchRecord&) { ++open_launches; };
+  recorder.end_launch = [](internal::LaunchRecord&, const char*,
+                           absl::string_view, int64_t) { --open_launches; };
+  internal::profiling = {~uintptr_t{0}, &recorder};
+  const Seen seen = Run([](AsyncRun& run) {
+    CHECK(open_launches == 1);
+    run.Finish(absl::OkStatus());
+    return absl::OkStatus();
+  });
+  internal::profiling = {};
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.open_launches == 0);
 }
 
 TEST_CASE("a run of a kernel that was not constructed fails, once") {

@@ -48,7 +48,9 @@ template <class Base, class Compute>
 }
 
 // Implements compute_async_func for a kernel that is null, and while a profile
-// is recorded: see ProfileRun. Records the call, not the asynchronous run.
+// is recorded: see ProfileRun. Records the call of ComputeAsync: neither the
+// asynchronous run, nor what TensorFlow does in its done callback, which may
+// run other ops and destroy the kernel.
 template <class Base>
 [[gnu::cold, gnu::noinline]] void ProfileRunAsync(
     Base* kernel, capi::TF_OpKernelContext* c_context,
@@ -59,10 +61,11 @@ template <class Base>
       internal::tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
     return;
   }
-  const ScopedLaunch launch(c_context,
-                            internal::Access::run_cache<Base>(*kernel), ops);
-  RunAsync(*kernel, c_context, done, ops,
-           [&](AsyncRun& run) { return kernel->ComputeAsync(run); });
+  RunAsync(*kernel, c_context, done, ops, [&](AsyncRun& run) {
+    const ScopedLaunch launch(c_context,
+                              internal::Access::run_cache<Base>(*kernel), ops);
+    return kernel->ComputeAsync(run);
+  });
 }
 
 // The C functions of KernelT. Its base class tfplug::AsyncKernel, which refers
