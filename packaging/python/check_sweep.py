@@ -53,6 +53,10 @@ def check(plugin, seconds, seed, variables):
                         f"repeat: {each['repeat']}")
     for case in found["cut_off"]:
         yield "note", f"cut off at the end of the time: {case}"
+    alone = sorted({name.split()[0] for name in found["no_reference"]})
+    if alone:
+        yield "note", (f"values of {len(alone)} ops without a CPU kernel were not judged: "
+                       f"{', '.join(alone[:6])}{', ...' if len(alone) > 6 else ''}")
     yield "note", (f"{found['cases']} cases with seed {seed} in TensorFlow "
                    f"{found['tensorflow']}, in {found['seconds_of_cases']:g} s without its "
                    "start; those of one op: `tfplug op-sweep --plugin FILE.so --op OP`")

@@ -36,7 +36,13 @@ def test_it_finds_planted_mistakes():
     assert re.match(r"output 0: got the shape \[.*\], want \[.*\]: the kernel must allocate",
                     found["Maximum"]["shape"]["difference"]), found["Maximum"]
     assert "ran" in found["TfplugFusedMapV2"]["fusion"]["difference"]
-    assert "Neg" not in found
+    # Of these, TensorFlow has no kernel for the CPU.
+    assert "SIGABRT" in found["WrongCrash"]["crash"]["difference"]
+    assert "without setting output 0" in found["WrongOutput"]["error"]["difference"]
+    assert ("got the shape [7]; want [3], of the op's shape function" in
+            found["WrongShape"]["shape"]["difference"])
+    assert report["no_reference"] == ["WrongNot"]
+    assert not {"Neg", "WrongNot"} & set(found)
     assert not report["not_reached"] and not report["no_valid_arguments"]
     assert not report["not_drawn"], report["not_drawn"]  # Not all ops can be fused.
     # The command in the report repeats the mismatch, with the same arguments.
@@ -46,6 +52,17 @@ def test_it_finds_planted_mistakes():
                             "--case", crash["case"])
     assert status == 1
     assert report["mismatches"][0]["arguments"] == crash["arguments"]
+
+
+def test_cases_of_ops_that_the_cpu_lacks_are_run_and_counted():
+    # The last of 16 cases is for a gradient, which such an op has not.
+    status, report = _sweep("wrong_kernels", "--op", "WrongNot", "--cases", "16", "--seconds",
+                            "300")
+    assert (status, report["cases"]) == (0, 15)
+    assert report["statuses"] == {"no reference": 15, "not run": 1}
+    status, report = _sweep("wrong_kernels", "--op", "WrongCrash", "--case", "0")
+    # Once more to confirm that it is not the CPU that crashes.
+    assert (status, report["cases"], report["no_reference"]) == (1, 2, [])
 
 
 def test_the_reference_device_agrees_with_the_cpu():
@@ -112,7 +129,7 @@ def test_a_case_that_cannot_be_drawn_is_reported():
     at = result.value.index("Cases that could not be drawn (1):")
     assert result.value[at + 1] == "  Abs case 3 and 1 more: no such arguments"
     assert result.value[-1] == (
-        "2 cases of 1 ops in 1 combinations of types in 1.2 s, and 7.8 s for the start of "
+        "0 cases of 1 ops in 1 combinations of types in 1.2 s, and 7.8 s for the start of "
         "TensorFlow: 0 mismatches")
 
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of float, each with one mistake that tools/op-sweep has to find; that
-// of Neg has none.
+// Kernels of float, each with one mistake that tools/op-sweep has to find; those
+// of Neg and WrongNot have none.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <vector>
 
@@ -109,6 +111,46 @@ TFPLUG_REGISTER_KERNEL(Maximum, tfplug::ops::Maximum().T<float>());
 // The plug-in has no pass that fuses.
 TFPLUG_REGISTER_OP(tfplug::FusedMapOp());
 TFPLUG_REGISTER_KERNEL(Unary<Negate>, tfplug::KernelDef(tfplug::kFusedMapOp));
+
+// Ops of which TensorFlow has no kernel for the CPU. The shape function of each
+// gives the vector of three elements.
+tfplug::OpDef Own(const char* name) {
+  return tfplug::OpDef(name)
+      .Input("x: float")
+      .Output("y: float")
+      .SetShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
+        TFPLUG_ASSIGN_OR_RETURN(const auto y, s.MakeVector(3));
+        return s.SetOutput(0, y);
+      });
+}
+
+enum class Mistake { kNone, kCrash, kNoOutput, kShape };
+
+template <Mistake kMistake>
+class WrongKernel : public tfplug::Kernel {
+ public:
+  absl::Status Compute(KernelContext& context) override {
+    if (kMistake == Mistake::kCrash) std::abort();
+    if (kMistake == Mistake::kNoOutput) return absl::OkStatus();
+    const int64_t size = kMistake == Mistake::kShape ? 7 : 3;
+    TFPLUG_ASSIGN_OR_RETURN(Tensor y, context.AllocateOutput(0, {size}));
+    std::fill_n(OnDevice(y.flat<float>().data()), size, 0.f);
+    return absl::OkStatus();
+  }
+};
+
+TFPLUG_REGISTER_OP(Own("WrongNot"));
+TFPLUG_REGISTER_OP(Own("WrongCrash"));
+TFPLUG_REGISTER_OP(Own("WrongOutput"));
+TFPLUG_REGISTER_OP(Own("WrongShape"));
+TFPLUG_REGISTER_KERNEL(WrongKernel<Mistake::kNone>,
+                       tfplug::KernelDef("WrongNot"));
+TFPLUG_REGISTER_KERNEL(WrongKernel<Mistake::kCrash>,
+                       tfplug::KernelDef("WrongCrash"));
+TFPLUG_REGISTER_KERNEL(WrongKernel<Mistake::kNoOutput>,
+                       tfplug::KernelDef("WrongOutput"));
+TFPLUG_REGISTER_KERNEL(WrongKernel<Mistake::kShape>,
+                       tfplug::KernelDef("WrongShape"));
 
 }  // namespace
 }  // namespace small

@@ -14,7 +14,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
 from op_sweep import draw, fused, plan, rows, run
-from op_sweep.judge import NO_REFERENCE, OK, Verdict, describe
+from op_sweep.judge import NOT_RUN, OK, Verdict, describe
 from op_sweep.values import VALID
 
 _MOST_ELEMENTS = 1 << 20
@@ -219,5 +219,5 @@ def judge(unit, seed, number, device, report, on_cpu):
     except Exception as error:  # pylint: disable=broad-except
         # Python cannot convert the arguments.
         outcome = run.Outcome(error=type(error).__name__)
-    status = NO_REFERENCE if outcome.error == run.NO_INPUTS else OK
+    status = NOT_RUN if outcome.error == run.NO_INPUTS else OK
     return Verdict(status, case=text, number=str(number), valid=not outcome.error)

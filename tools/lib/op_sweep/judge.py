@@ -9,8 +9,10 @@ from tensorflow.python.framework import dtypes
 
 from op_sweep import compare, draw, plan, rows, run, tolerances
 
-OK, EXPLAINED, NO_REFERENCE, BAD_ARGUMENTS, MISMATCH = (
-    "ok", "explained", "no reference", "bad arguments", "mismatch")
+OK, EXPLAINED, NO_REFERENCE, NOT_RUN, BAD_ARGUMENTS, MISMATCH = (
+    "ok", "explained", "no reference", "not run", "bad arguments", "mismatch")
+# Statuses of cases that the device did not run.
+IDLE = (NOT_RUN, BAD_ARGUMENTS)
 
 
 @dataclasses.dataclass
@@ -22,7 +24,7 @@ class Verdict:
     text: str = ""
     case: str = ""  # the arguments
     number: str = ""
-    valid: bool = False  # whether TensorFlow's CPU accepted the arguments
+    valid: bool = False  # whether TensorFlow's CPU, or the device alone, accepted the arguments
 
 
 def judge(unit, seed, number, device, report):
@@ -43,12 +45,12 @@ def _judge_results(case, unit, device, report):
     references = compare.References(case, cpu)
     if not on_cpu:
         cpu = next(references.arrays())
-        if cpu.error:
-            return Verdict(NO_REFERENCE)
     report("the device")
     got = run.run(case, device, unit.host)
     if got.error == run.NO_INPUTS:
-        return Verdict(NO_REFERENCE)
+        return Verdict(NOT_RUN)
+    if cpu.error and not on_cpu:
+        return _judge_alone(case, got)
     if cpu.error:
         return _judge_error(case, cpu, got)
     if got.error:
@@ -82,13 +84,37 @@ def _judge_error(case, cpu, got):
     if got.error == cpu.error:
         return Verdict(OK)
     if cpu.error == "UnimplementedError" or "Op does not support" in cpu.message:
-        return Verdict(NO_REFERENCE)
+        return _judge_alone(case, got)
     reason = tolerances.explanation(case.op, got.message if got.error else cpu.message)
     if reason:
         return Verdict(EXPLAINED, text=reason, valid=True)
     return Verdict(MISMATCH, "error", f"got {got.error or 'a result'}"
                    f"{got.error and ': ' + _short(got.message)}; want {cpu.error}: "
                    f"{_short(cpu.message)}")
+
+
+def _judge_alone(case, got):
+    """Judges an outcome without that of the CPU, by the op's shape function."""
+    shapes = run.inferred_shapes(case)
+    if got.error:
+        reason = tolerances.explanation(case.op, got.message)
+        if reason:
+            return Verdict(EXPLAINED, text=reason, valid=True)
+        # Other errors may be about the arguments.
+        if got.error == "InternalError" and shapes is not None:
+            return Verdict(MISMATCH, "error", f"got {got.error}: {_short(got.message)}; want "
+                           "a result, or an error about the arguments", valid=True)
+        return Verdict(NO_REFERENCE)
+    if got.changed and case.op not in tolerances.CHANGE_X:
+        return Verdict(MISMATCH, "input", f"the kernel overwrites {got.changed}", valid=True)
+    for i, (array, shape) in enumerate(zip(got.arrays, shapes or ())):
+        if shape is not None and not shape.is_compatible_with(array.shape):
+            reason = tolerances.wrong_shape_function(case.op)
+            if reason:
+                return Verdict(EXPLAINED, text=reason, valid=True)
+            return Verdict(MISMATCH, "shape", f"output {i}: got the shape {list(array.shape)}; "
+                           f"want {shape.as_list()}, of the op's shape function", valid=True)
+    return Verdict(NO_REFERENCE, valid=True)
 
 
 def _short(message):
@@ -99,7 +125,7 @@ def _short(message):
 def _judge_gradient(case, unit, device, report):
     types = compare.all_types(case)
     if not unit.on_cpu:
-        return Verdict(NO_REFERENCE)
+        return Verdict(NOT_RUN)
     if not _differentiable(case):
         return Verdict(OK)
     report("CPU")
@@ -107,7 +133,7 @@ def _judge_gradient(case, unit, device, report):
     try:
         want = run.jacobians(compare.widen(case, wide) if wide else case, run.CPU)
     except Exception:  # pylint: disable=broad-except
-        return Verdict(NO_REFERENCE)
+        return Verdict(NOT_RUN)
     report("the device")
     try:
         got = run.jacobians(case, device)

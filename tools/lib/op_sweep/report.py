@@ -18,6 +18,7 @@ class Report:
         self._units, self._unknown = units, unknown
         self._counts = collections.Counter()
         self._cases = collections.Counter()  # by unit
+        self._run = collections.Counter()  # by unit: cases that the device ran
         self._valid = collections.Counter()  # by unit: accepted by the CPU
         self._tried = collections.Counter()  # by unit: without mistakes
         self._unreferenced = collections.Counter()  # by unit
@@ -50,11 +51,12 @@ class Report:
         for verdict in answer:
             self._counts[verdict.status] += 1
             self._cases[at] += 1
+            self._run[at] += verdict.status not in judge.IDLE
             self._valid[at] += verdict.valid
             self._tried[at] += draw.kind_of(verdict.number) == draw.VALID
             if wanted not in ("", verdict.kind):
                 continue
-            if verdict.status == judge.NO_REFERENCE:
+            if verdict.status in (judge.NO_REFERENCE, judge.NOT_RUN):
                 self._unreferenced[at] += 1
             elif verdict.status == judge.EXPLAINED:
                 self._explained[verdict.text].add(self._units[at].op)
@@ -88,6 +90,8 @@ class Report:
             if wanted == "crash" and known and known.number == verdict.number:
                 del self._mismatches[at, "crash"]
             return further
+        self._counts[judge.MISMATCH] += 1
+        self._run[at] += 1
         cause = next((line for line in crash.log.splitlines() if line.strip() and
                       not line.startswith("WARNING:")), "")
         verdict.text += cause and f"; {cause.strip()[:200]}"
@@ -118,7 +122,7 @@ class Report:
             "seed": self._options.seed, "units": len(names),
             "authors_units": [unit.name for unit in self._units if unit.is_authors],
             "ops": len({unit.op for unit in self._units}),
-            "cases": sum(self._cases.values()), "statuses": dict(self._counts),
+            "cases": sum(self._run.values()), "statuses": dict(self._counts),
             "mismatches": [
                 {"op": self._units[at].op, "types": self._units[at].type_text,
                  "kind": kind, "case": verdict.number, "arguments": verdict.case,
@@ -129,18 +133,21 @@ class Report:
             "explained": {reason: sorted(ops)
                           for reason, ops in sorted(self._explained.items())},
             "no_valid_arguments": {
-                names[at]: "the CPU rejects all"
-                for at in some if self._tried[at] > 2 and not self._valid[at]
-                and not self._options.hostile
-                and self._unreferenced[at] < self._cases[at]},
+                names[at]: f"the {self._judge_of(at)} rejects all"
+                for at in some if self._tried[at] > 2 and self._run[at]
+                and not self._valid[at] and not self._options.hostile},
             "not_drawn": {f"{names[at]} case {number}": reason
                           for (at, number), reason in sorted(self._reasons.items())},
-            "no_reference": [names[at] for at in some if self._cases[at] and
-                             self._unreferenced[at] == self._cases[at]],
+            "no_reference": [names[at] for at in some if self._judge_of(at) == "device"],
             "not_reached": [names[at] for at in some if not self._cases[at]
                             and not any(unit == at for unit, _ in self._mismatches)],
             "unknown_ops": self._unknown, "cpu_crashes": self._cpu_crashes,
             "cut_off": self._cut_off}
+
+    def _judge_of(self, at):
+        """Returns what judged the arguments of a unit's cases."""
+        return ("device" if self._cases[at] and self._unreferenced[at] == self._cases[at]
+                else "CPU")
 
 
 def _size(number):
@@ -179,7 +186,7 @@ def text(document):
         f"{reason}: {', '.join(ops)}" for reason, ops in document["explained"].items()])
     lines += _list("No valid arguments found", _by_op(document["no_valid_arguments"]))
     lines += _list("Cases that could not be drawn", _by_op(document["not_drawn"]))
-    lines += _list("No CPU kernel to compare with: only crashes and errors are found",
+    lines += _list("No CPU kernel to compare with: values are not judged",
                    _by_op(dict.fromkeys(document["no_reference"], "")))
     if document["not_reached"]:
         reached = document["units"] - len(document["not_reached"])

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.eager import context, execute
-from tensorflow.python.framework import op_def_registry, ops
+from tensorflow.python.framework import op_def_library, op_def_registry, ops
 
 from op_sweep.draw import TensorList, Variable
 
@@ -114,6 +114,38 @@ def _numbers(tensor, inputs):
     return np.asarray(tensor.numpy())
 
 
+def inferred_shapes(case):
+    """Returns the shapes that the op's shape function infers for the arrays of run(), each
+    None if it is that of a list; None instead of all if it rejects the arguments."""
+    def symbol(value):
+        if isinstance(value, list):
+            return [symbol(each) for each in value]
+        if isinstance(value, np.ndarray):
+            return tf.constant(value)
+        return tf.compat.v1.placeholder(
+            tf.resource if isinstance(value, Variable) else tf.variant, [])
+    with tf.Graph().as_default():
+        try:
+            outputs = op_def_library.apply_op(
+                case.op, name="case", **{name: symbol(value)
+                                         for name, value in case.args.items()},
+                **_not_inferred(case))
+        except (tf.errors.OpError, ValueError, TypeError):
+            return None
+    if not isinstance(outputs, (list, tuple)):
+        outputs = [] if isinstance(outputs, tf.Operation) else [outputs]
+    return [None if each.dtype == tf.variant else each.shape
+            for each in tf.nest.flatten(outputs) if each.dtype != tf.resource]
+
+
+def _not_inferred(case):
+    """Returns the attributes that do not follow from the arguments."""
+    inferred = {name for arg in case.definition.input_arg
+                for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+    return {attr.name: case.attrs[attr.name] for attr in case.definition.attr
+            if attr.name not in inferred}
+
+
 # ---- Gradients -------------------------------------------------------------------
 
 
@@ -132,16 +164,12 @@ def jacobians(case, device):
     names = [arg.name for arg in case.definition.input_arg]
     by = [name for name in names if isinstance(case.args[name], np.ndarray) and
           tf.as_dtype(case.args[name].dtype).is_floating]
-    attrs = {attr.name: case.attrs[attr.name] for attr in case.definition.attr}
-    inferred = {arg.type_attr for arg in case.definition.input_arg} | {
-        arg.number_attr for arg in case.definition.input_arg} | {
-        arg.type_list_attr for arg in case.definition.input_arg}
+    attrs = {name: value.decode() if isinstance(value, bytes) else value
+             for name, value in _not_inferred(case).items()}
 
     def function(*values):
         args = {**case.args, **dict(zip(by, values))}
-        result = getattr(tf.raw_ops, case.op)(
-            **args, **{name: value.decode() if isinstance(value, bytes) else value
-                       for name, value in attrs.items() if name not in inferred})
+        result = getattr(tf.raw_ops, case.op)(**args, **attrs)
         return result[0] if isinstance(result, (list, tuple)) else result
     with tf.device(device):
         theoretical, _ = tf.test.compute_gradient(function, [case.args[name] for name in by])

@@ -201,6 +201,11 @@ _WRONG_IF_EMPTY = [
     (r"I?R?FFT(2D|3D)?", "TensorFlow's CPU does not initialize the result of an empty input"),
     (r"_FusedMatMul", "TensorFlow's CPU leaves out the bias of an empty product"),
 ]
+# Rows: a pattern of ops, what is wrong in their shape functions.
+_WRONG_SHAPE_FUNCTIONS = [
+    (r"I?R?FFTND", "TensorFlow's shape function ignores the lengths, which the CPU's kernel "
+     "obeys"),
+]
 # Rows: a pattern of ops, a pattern of types, a function of the device's and of the CPU's
 # numbers that tells where the CPU's are wrong, and what is wrong.
 _ODD_VALUES = [
@@ -262,6 +267,11 @@ def wrong_on_the_cpu(op, dtype, has_empty_input=False):
         if re.fullmatch(ops, op) and re.fullmatch(types, dtype):
             return reason
     return ""
+
+
+def wrong_shape_function(op):
+    """Returns why a shape is not compared with that of the shape function; "" if it is."""
+    return next((reason for ops, reason in _WRONG_SHAPE_FUNCTIONS if re.fullmatch(ops, op)), "")
 
 
 def explanation(op, message):
