@@ -344,7 +344,8 @@ TEST_CASE_FIXTURE(KernelFixture, "a kernel reads its attributes") {
   node.attrs["ss"] = std::vector<std::string>{"x", "", "yz"};
   CHECK(FakeKernel::Create(node, "MINIMAL").status() ==
         absl::NotFoundError("op 'Scripted', node 'node': cannot read attribute "
-                            "'none' as bool: the node has no such attribute"));
+                            "'none' as bool: the node has no such attribute; "
+                            "it has [b, bs, empty, f, i, is, s, ss, t]"));
 }
 
 TEST_CASE_FIXTURE(KernelFixture,

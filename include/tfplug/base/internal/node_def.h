@@ -2,11 +2,13 @@
 #ifndef TFPLUG_BASE_INTERNAL_NODE_DEF_H_
 #define TFPLUG_BASE_INTERNAL_NODE_DEF_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/shape.h"
@@ -38,6 +40,21 @@ inline std::optional<absl::string_view> FindAttr(absl::string_view node_def,
     if (key == name) return value;
   }
   return std::nullopt;
+}
+
+// Returns "; it has [T, alpha]": the names of the node's attributes, without those
+// that TensorFlow adds.
+inline std::string DescribeAttrNames(absl::string_view node_def) {
+  std::vector<std::string> names;
+  for (WireReader node(node_def); node.Next();) {
+    if (node.number() != 5) continue;
+    WireReader entry(node.bytes());
+    if (entry.Next() && entry.bytes().substr(0, 1) != "_") {
+      names.emplace_back(entry.bytes());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return "; it has [" + absl::StrJoin(names, ", ") + "]";
 }
 
 // The field numbers of AttrValue and of its ListValue.

@@ -96,7 +96,10 @@ class NodeAttrs {
     std::string message =
         std::string("cannot read attribute '") + attr + "' as " + kind + ": ";
     if (!Has(attr)) {
-      return absl::NotFoundError(message + "the node has no such attribute");
+      const absl::StatusOr<Buffer> node = GetNodeDef();
+      message += "the node has no such attribute";
+      if (node.ok()) message += internal::DescribeAttrNames(node->bytes());
+      return absl::NotFoundError(message);
     }
     return absl::Status(failure.code(),
                         message + std::string(failure.message()));
