@@ -133,6 +133,33 @@ def test_a_case_that_cannot_be_drawn_is_reported():
         "TensorFlow: 0 mismatches")
 
 
+def differences_near_zero():
+    """Returns, for each type, whether results differ that are three and five times the
+    smallest normal number apart."""
+    import types
+
+    import numpy as np
+    import tensorflow as tf
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from op_sweep import compare
+    case = types.SimpleNamespace(op="Abs", args={})
+    found = {}
+    for name, exponent in compare._LOWEST.items():  # pylint: disable=W0212
+        got, want = (np.array([numbers]).astype(tf.as_dtype(name).as_numpy_dtype) * (
+            tf.as_dtype(name).as_numpy_dtype(2.0**exponent))
+            for numbers in ((4, 6), (1, 1)))
+        found[name] = compare._compare_floats(  # pylint: disable=W0212
+            case, got, want, None, 0)[0].ravel().tolist()
+    return found
+
+
+def test_denormal_terms_that_the_cpu_flushes_are_no_mismatch():
+    result = harness.run(differences_near_zero, plugin=False)
+    assert result.ok, result
+    assert result.value == {"float64": [False, True], "float32": [False, True],
+                            "float16": [True, True], "bfloat16": [False, True]}
+
+
 def order_of_units():
     """Returns the order of the units of two ops with kernels of both kinds."""
     from tensorflow.core.framework import types_pb2
