@@ -31,10 +31,10 @@ def load_once(path, platform):
   path = os.path.realpath(path)
 
   def is_another_build(library):
-    if os.path.basename(library) != os.path.basename(path):
-      return False
     with open(library, "rb") as file:
-      return re.search(rb"(?<![A-Z_])" + platform + rb"\0", file.read())
+      data = file.read()
+    return b"\0SE_InitPlugin\0" in data and re.search(
+        rb"(?<![A-Z_])" + platform + rb"\0", data)
 
   @functools.wraps(load)
   def load_other(library):
@@ -47,7 +47,7 @@ def load_once(path, platform):
       raise RuntimeError(
           f"{library} cannot be loaded: {path} has registered the platform "
           f"{platform.decode()}, and TensorFlow aborts if it is registered "
-          "again; remove one of the two libraries, and restart Python")
+          "again; uninstall or remove one of the two, and restart Python")
     return load(library)
 
   module.TF_LoadPluggableDeviceLibrary = load_other
