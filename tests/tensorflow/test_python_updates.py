@@ -161,6 +161,18 @@ def scatter_at_scalar(tf):
     return v, w
 
 
+def scatter_of_a_list(tf):
+    """Lists of tensors are on the host."""
+    raw = tf.raw_ops
+    empty = raw.EmptyTensorList(element_shape=tf.constant([], tf.int32),
+                                max_num_elements=-1, element_dtype=tf.float32)
+    v = tf.Variable([empty])
+    v.scatter_update(tf.IndexedSlices(raw.TensorListFromTensor(
+        tensor=[1.0, 2.0], element_shape=tf.constant([], tf.int32)), 0))
+    return raw.TensorListGetItem(input_handle=v[0], index=1, element_dtype=tf.float32,
+                                 element_shape=tf.constant([], tf.int32))
+
+
 def wrong_shape(tf):
     """An update is not broadcast."""
     v = tf.Variable([1.0, 2.0])
@@ -227,8 +239,8 @@ def unrelated_variable(tf):
 CASES = {function.__name__: function for function in (
     assign_add, step_counter, returned_value, gradient_accumulation,
     moving_average, slices, sparse_read, generator, binomial, every_draw,
-    raw_updates, imported_functions, scatter_at_scalar, wrong_shape,
-    function_of_one_op,
+    raw_updates, imported_functions, scatter_at_scalar, scatter_of_a_list,
+    wrong_shape, function_of_one_op,
     branches_and_loop, generator_in_function, unrelated_variable)}
 for _kind in ("add", "sub", "min", "max", "mul", "div", "update"):
     CASES[f"scatter_{_kind}"] = lambda tf, kind=_kind: scatter(tf, kind)

@@ -85,7 +85,9 @@ def wrap_variable_updates(device_type, kept, by_values):
           marker not in resource.device):
         return original(*args, **kwargs)
       dtype = type_of(resource, arguments)
-      if (op, dtype.as_datatype_enum) in kept:
+      # Variants are on the host, where TensorFlow's own kernels update them.
+      if (dtype == dtypes.variant or
+          (op, dtype.as_datatype_enum) in kept):
         return original(*args, **kwargs)
       arguments.pop("name", None)
       with ops.device(resource.device):
