@@ -297,6 +297,9 @@ def messages(tf, raw):
             sparse_indices=[0, 1], output_shape=[2], sparse_values=[1.], default_value=0.),
         "SparseToDense of two defaults": lambda: raw.SparseToDense(
             sparse_indices=[0], output_shape=[2], sparse_values=1., default_value=[0., 1.]),
+        "GatherV2 beyond the rank": lambda: raw.GatherV2(params=[1.], indices=[0], axis=1),
+        "QuantizeAndDequantizeV4 beyond the rank": lambda: raw.QuantizeAndDequantizeV4(
+            input=[1.], input_min=0., input_max=1., axis=10),
         "Concat of scalars": lambda: raw.ConcatV2(values=[1., 2.], axis=0),
         "MatMul of other sizes": lambda: raw.MatMul(a=ones, b=ones),
         "OneHot of a negative depth": lambda: raw.OneHot(

@@ -100,10 +100,10 @@ class VecPermuteKernel final : public DataFormatKernel {
       }
       if (from.size() != spatial.size()) {
         return absl::InvalidArgumentError(
-            n == 4 ? "Format specifier must contain H and W, or the input "
-                     "must have 4 rows"
-                   : "Format specifier must contain D, H and W, or the input "
-                     "must have 5 rows");
+            n == 4 ? "Format specifier must contain H and W for 2D case, or "
+                     "the input must have 4 rows"
+                   : "Format specifier must contain D, H and W for 2D case, or "
+                     "the input must have 5 rows");
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));

@@ -251,10 +251,14 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
   // Returns a dense view as [channel, before, after]; without an axis there is
   // one channel.
   static absl::StatusOr<Operand> ByChannel(const Operand& x, int64_t axis) {
-    if (axis < -1 || axis >= x.rank) {
+    if (axis < -1) {
+      return absl::InvalidArgumentError("Axis must be at least -1, not " +
+                                        std::to_string(axis));
+    }
+    if (axis >= x.rank) {
       return absl::InvalidArgumentError(
-          "Axis must be -1 or a dimension of the input " +
-          ShapeOf(x).ToString() + ", not " + std::to_string(axis));
+          "Shape must be at least rank " + std::to_string(axis + 1) +
+          " but is rank " + std::to_string(x.rank));
     }
     if (axis == -1) {
       return Operand::Dense(x.data, x.type, {1, 1, x.num_elements()});
