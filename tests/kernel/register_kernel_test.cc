@@ -155,6 +155,19 @@ TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
   CHECK(Init(add).find("no op") == std::string::npos);
 }
 
+TEST_CASE("kernels for another device type are logged, once for each type") {
+  LeakCheckedFake fake({{2, 20}, {}});
+  CHECK(Init([] {
+          RegisterKernel<Nothing>(KernelDef("A").Device("CPU"));
+          RegisterKernel<Nothing>(KernelDef("A").Device("MY_DEVICE"));
+          RegisterKernel<Nothing>(KernelDef("A").Device("MYDEVICE"));
+          RegisterKernel<Nothing>(KernelDef("B").Device("MYDEVICE"));
+        }) ==
+        "tfplug: TF_InitKernel: the kernel of A is for a device of type "
+        "\"MYDEVICE\", and this library's is \"MY_DEVICE\", which kernels that "
+        "name no type are for\n");
+}
+
 TEST_CASE("types that the op does not allow are left out and logged") {
   LeakCheckedFake fake({{2, 20}, {}});
   const auto add = [] {

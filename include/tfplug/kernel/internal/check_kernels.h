@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/log.h"
+#include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/internal/kernel_registry.h"
 #include "tfplug/kernel/internal/op_list.h"
@@ -64,6 +65,24 @@ inline void WarnAboutUnknownOps(const OpList& ops) {
         ("TensorFlow has no op \"" + op +
          "\", so its kernel cannot be used; check the spelling, or use "
          "a typed op such as tfplug::ops::MatMul()")
+            .c_str());
+  }
+}
+
+// Warns of each type of device that kernels are registered for, and that is
+// neither this library's nor one of TensorFlow's own.
+inline void WarnAboutOtherDevices() {
+  const char* const own = internal::registered_platform.device_type;
+  if (own == nullptr) return;
+  std::vector<std::string> known = {"", own, "CPU", "GPU", "DEFAULT"};
+  for (const KernelRegistration& registration : RegisteredKernels()) {
+    const KernelDef& def = registration.def;
+    if (!def.IsEnabled() || !AddName(known, def.device_type())) continue;
+    internal::LogWarning(
+        "TF_InitKernel",
+        absl::StrCat("the kernel of ", def.op(), " is for a device of type \"",
+                     def.device_type(), "\", and this library's is \"", own,
+                     "\", which kernels that name no type are for")
             .c_str());
   }
 }

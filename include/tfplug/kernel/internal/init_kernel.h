@@ -292,6 +292,7 @@ inline void RegisterKernels() {
     });
   }
   WarnAboutUnknownOps(ops);
+  WarnAboutOtherDevices();
 }
 
 inline void InitKernels() {
