@@ -3,7 +3,7 @@
 """Compiles every C++ example of README and docs/.
 
 A fenced block that begins with an #include is a complete file, which must compile
-without warnings, one with a line `// Below the README's device` together with that.
+without warnings, one with a line `// Below the first page's device` together with that.
 Any other one must be a part of a test. Prints the file and line of each that is
 neither. docs/guide/backend.md overrides every primitive.
 """
@@ -41,7 +41,7 @@ def main() -> int:
                     failed += 1
                 continue
             with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
-                if "// Below the README's device" in block[1]:
+                if "// Below the first page's device" in block[1]:
                     source.write(device)
                 source.write(f'#line {line} "{page}"\n{block[1]}')
                 source.flush()
