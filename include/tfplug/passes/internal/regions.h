@@ -103,11 +103,9 @@ class Regions {
   void Visit(Node node) {
     int region = kAlways;
     uint32_t loop = 0;
-    bool is_first = true;
     const auto join = [&](Node from, int source) {
-      region = is_first ? source : Union(region, source);
+      region = Union(region, source);
       loop = std::max(loop, frames_[from.id()]);
-      is_first = false;
     };
     if (Is(node, "Merge")) return VisitMerge(node);
     for (const Input& input : node.inputs()) {
