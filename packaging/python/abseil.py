@@ -173,9 +173,8 @@ def _compile(source, objects, compiler):
                         f"{ran.stdout.strip()[-2000:]}")
         return None if ran.returncode else result
 
-    print("tfplug abseil: building Abseil, once on this machine, in ten seconds of "
-          "processor time",
-          file=sys.stderr, flush=True)
+    print("tfplug abseil: building Abseil, once on this machine, in about half a "
+          "minute", file=sys.stderr, flush=True)
     together = compile_together("absl", files)
     if together:
         return [together]

@@ -156,9 +156,14 @@ def logged(log, *places):
         is_error = code not in ("", "UNIMPLEMENTED") and place in ENTRY_POINTS
         found.append(("error" if is_error else "warning",
                       f"{place}: {fact or text}", remedy_for(text) or (
-                          f"{advice[:1].upper()}{advice[1:].rstrip('.')}." if fact else
+                          f"{_begin(advice).rstrip('.')}." if fact else
                           'See the page "Error messages" of tfplug\'s documentation.')))
     return found
+
+
+def _begin(text):
+    """Returns a clause as the beginning of a sentence: a name of a file or in code stays."""
+    return text if re.match(r"\S*(/|::|_)", text) else text[:1].upper() + text[1:]
 
 
 def what_happened(status, log, libraries):

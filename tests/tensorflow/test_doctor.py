@@ -329,6 +329,17 @@ def test_what_the_plugin_logs(monkeypatch):
     assert unknown["remedy"].startswith("Check the spelling")
 
 
+@pytest.mark.parametrize("advice, remedy", (
+    ("remove it", "Remove it."),
+    ("tfplug/kernel/op_def.h has an example", "tfplug/kernel/op_def.h has an example."),
+    ("ops::Abs is one", "ops::Abs is one.")))
+def test_a_remedy_that_begins_with_a_name_keeps_it(monkeypatch, advice, remedy):
+    monkeypatch.syspath_prepend(harness.ROOT / "packaging/python")
+    import doctor_causes
+    assert doctor_causes.logged(f"tfplug: TF_InitKernel: INTERNAL: no; {advice}") == [
+        ("error", "TF_InitKernel: no", remedy)]
+
+
 def test_check_counts_the_same_kernels():
     """In the release that is installed."""
     library = harness.plugin_path()

@@ -103,7 +103,9 @@ def _page(message, source, link):
                   for line in place.comment.splitlines()), ""]
     remedy = _REMEDY.search(_text(message))
     if remedy:
-        clause = remedy[1][0].upper() + remedy[1][1:]
+        clause = remedy[1]
+        if not re.match(r"\S*(/|::|_)", clause):  # no name of a file or in code
+            clause = clause[0].upper() + clause[1:]
         out += ["## Remedy", "", emit_errors.cell(clause.rstrip(".")) + ".", ""]
     out += ["[All error messages](/reference/errors.md)", ""]
     return "\n".join(out)
