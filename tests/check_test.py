@@ -329,6 +329,13 @@ class CheckTest(unittest.TestCase):
                 found = check_host.run(["sh", "-c", script], 20, {})
                 self.assertEqual([each[0] for each in found], [level], found)
 
+    def test_a_crash_is_reported_with_what_its_step_logged(self):
+        for text, cause in (("", ""), ("echo stops >&2;", " stops")):
+            with self.subTest(text=text):
+                script = f"echo 'tfplug: loads' >&2; printf '\\036\\n' >&2; {text} kill -SEGV $$"
+                self.assertEqual(check_host.run(["sh", "-c", script], 20, {}), [
+                    ("error", f"crashes with SIGSEGV in the start.{cause}")])
+
     def test_lines_are_merged_if_only_the_release_differs(self):
         findings = [("error", ": no number"), ("note", "2.5: loads"), ("note", "2.6: loads"),
                     ("warning", "2.7: loads"), ("note", "3: "), ("note", "4: ")]

@@ -29,8 +29,13 @@ class Report {
   void Data(const std::string& text) { Write("data", text); }
   // The check does not apply to the plug-in.
   void Skip(const std::string& text) { Write("skipped", text); }
-  // Names what runs next: a crash is reported with it.
-  void Step(const std::string& text) { Write("step", text); }
+  // Names what runs next: a crash is reported with it, and with what is logged
+  // after the mark that this writes into the log.
+  void Step(const std::string& text) {
+    Write("step", text);
+    constexpr char kMark[] = "\x1e\n";
+    if (write(STDERR_FILENO, kMark, sizeof(kMark) - 1) < 0) _exit(3);
+  }
 
   // Reports an error unless the status is OK. Returns whether it is.
   bool Ok(const absl::Status& status, const std::string& what) {

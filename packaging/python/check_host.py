@@ -49,6 +49,7 @@ pathlib.Path(sys.argv[2], "release").write_bytes(library.TF_Version())
 # A symbol that the program lacks, and that TensorFlow or Python has.
 _LACKS = re.compile(r"undefined symbol: (_?Py\w+|TF_\w+|_Z[A-Z]*[a-z]*K?(?:10tensorflow|3tsl|3xla|"
                     r"6google8protobuf|4absl)\w+)")
+_STEP = "\x1e\n"  # in a log: see check_host/report.h
 # How processes end that lack one: the loader's status, an exception's and an abort.
 _ENDS_UNBOUND = (127, 1, -signal.SIGABRT)
 
@@ -175,8 +176,8 @@ def loading(library):
 
 
 def _cause(log):
-    """Returns the last lines of a process that died, without a stack."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    """Returns the last lines of the step in which a process died, without a stack."""
+    lines = [line.strip() for line in log.rpartition(_STEP)[2].splitlines() if line.strip()]
     return " ".join(lines[-2:])[-300:]
 
 
@@ -227,7 +228,8 @@ def run(command, seconds, variables, places=()):
         else:
             findings.append((found["level"], found["text"]))
     findings += [(level, f"{text}. {advice}")
-                 for level, text, advice in doctor_causes.logged(log, *places) if places]
+                 for level, text, advice in doctor_causes.logged(
+                     log.replace(_STEP, ""), *places) if places]
     if timed_out and end - begin < seconds / 2:  # the steps before took longer
         findings.append(("skipped", f"ended after {seconds:g} s at {step}, which had "
                          f"{end - begin:.1f} s; increase --seconds"))

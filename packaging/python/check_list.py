@@ -20,6 +20,8 @@ class Check:
 
 _LINK = ("Compile with -fvisibility=hidden, and link with a version script that exports "
          "the entry points only and with -Wl,--exclude-libs,ALL.")
+_CRASH = ("If it crashes, get a backtrace: see the page \"Debug a plug-in\" of tfplug's "
+          "documentation.")
 _BASIC = ("registration",)
 _DEVICE = ("devices",)
 _STREAM = ("devices", "handles", "allocation")
@@ -119,7 +121,7 @@ _ALL = (
           "Register the kernels that are named, or turn off the rewriter in "
           "TP_OptimizerConfigs.", (*_BASIC, "kernels", "kernel-ops")),
     Check("kernel-results", "Kernels of simple ops compute what the ops do.",
-          "Compare the kernel with TensorFlow's for the CPU.",
+          f"Compare the kernel with TensorFlow's for the CPU. {_CRASH}",
           (*_STREAM, "kernels", "copies")),
     Check("kernel-empty", "Kernels of simple ops set their output for empty tensors.",
           "Allocate the output before returning early.",
@@ -167,7 +169,7 @@ _ALL = (
           "tfplug doctor tries all plug-ins of this environment.", ("file",)),
     Check("op-sweep", "Kernels compute what TensorFlow's kernels for the CPU do.",
           "Run the command that is named, and see the page \"Judge the kernels of a device\" "
-          "of tfplug's documentation.",
+          f"of tfplug's documentation. {_CRASH}",
           (*_STREAM, "kernels", "kernel-results")),
 )
 CHECKS = {check.name: check for check in _ALL}
