@@ -5,6 +5,7 @@ device."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -43,6 +44,7 @@ def test_it_finds_planted_mistakes():
             found["WrongShape"]["shape"]["difference"])
     assert report["no_reference"] == ["WrongNot"]
     assert not {"Neg", "WrongNot"} & set(found)
+    assert report["device"] == "SMALL" and report["types_without_device"] == ["OTHER"]
     assert not report["not_reached"] and not report["no_valid_arguments"]
     assert not report["not_drawn"], report["not_drawn"]  # Not all ops can be fused.
     # The command in the report repeats the mismatch, with the same arguments.
@@ -120,7 +122,7 @@ def report_of_an_undrawable_case():
     for number in ("3", "5"):
         collected.add((0, [number], ""), [main.judge_case(options, unit, number, "", None, "")])
     return report.text(collected.document(seconds=9, seconds_of_cases=1.2,
-                                          left_out=0)).splitlines()
+                                          left_out=0, types_without_device=[])).splitlines()
 
 
 def test_a_case_that_cannot_be_drawn_is_reported():
@@ -158,6 +160,30 @@ def test_denormal_terms_that_the_cpu_flushes_are_no_mismatch():
     assert result.ok, result
     assert result.value == {"float64": [False, True], "float32": [False, True],
                             "float16": [True, True], "bfloat16": [False, True]}
+
+
+def test_the_text_of_a_report_ends_with_the_mismatches():
+    result = harness.run(text_of_a_report, plugin=False)
+    assert result.ok, result
+    assert result.value == [
+        "Explained differences (1):", "  why: op0, op1, op2, op3, op4, op5 and 3 more",
+        "No CPU kernel to compare with: values are not judged (9):",
+        *(f"  op{i}" for i in range(6)), "  and 3 more",
+        "MISMATCH Abs seed=1 case=0 crash: SIGSEGV", "  arguments: x", "  repeat: this",
+        "5 cases of 1 ops in 1 combinations of types in 1 s, and 1.0 s for the start of "
+        "TensorFlow: 1 mismatches"]
+
+
+def text_of_a_report():
+    import collections
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from op_sweep import report
+    ops = [f"op{i}" for i in range(9)]
+    facts = dict(explained={"why": ops}, no_reference=ops, cases=5, ops=1, units=1, seconds=2,
+                 seconds_of_cases=1, seed=1, no_valid_arguments={}, not_drawn={}, left_out=0,
+                 mismatches=[{"op": "Abs", "types": "", "case": "0", "kind": "crash",
+                              "difference": "SIGSEGV", "arguments": "x", "repeat": "this"}])
+    return report.text(collections.defaultdict(list, facts)).splitlines()
 
 
 def order_of_units():
@@ -211,10 +237,11 @@ def test_a_later_run_continues(tmp_path):
 
 def hang(pipe, _):
     """Answers tasks at once; the case 3 does not end."""
+    from op_sweep import workers
     while True:
         _, numbers, _ = pipe.recv()
         for number in numbers:
-            pipe.send(("at", ("device", number, "")))
+            workers.begin(pipe, "device", number, "")
             time.sleep(100 if number == 3 else .05)
         pipe.send(("answer", numbers))
 
@@ -236,6 +263,39 @@ def test_a_case_that_hangs_is_cut_off(monkeypatch):
     ((task, number, seconds),) = cut
     assert task[0] == "b" and number == 3 and .5 < seconds < 3
     assert clock.left_out == 4  # of the one that hangs, and of the next one
+
+
+def crash(pipe, _):
+    """Logs before and in each case; the case 2 crashes."""
+    from op_sweep import workers
+    os.write(2, b"loads\n")
+    while True:
+        _, numbers, _ = pipe.recv()
+        for number in numbers:
+            workers.begin(pipe, "device", number, "")
+            os.write(2, f"runs {number}\n".encode())
+            if number == 2:
+                os.abort()
+        pipe.send(("answer", numbers))
+
+
+def test_the_log_of_a_crash_begins_with_its_case(monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "tools/lib")
+    from op_sweep import workers
+    crashes = []
+    workers.run_all(iter([("a", [1, 2], "")]), crash, None, 1,
+                    lambda _, answer: crashes.append(answer))
+    assert [(each.how, each.log) for each in crashes] == [("SIGABRT", "runs 2\n")]
+
+
+def test_a_crash_ends_the_command_that_runs_cases_itself():
+    result = subprocess.run(
+        [sys.executable, "-B", str(TOOL), "--plugin", harness.small_plugin_path("wrong_kernels"),
+         "--jobs", "0", "--op", "WrongCrash", "--case", "0"],
+        capture_output=True, text=True, check=False)
+    assert result.returncode == -signal.SIGABRT, result.stderr
+    status, report = _sweep("wrong_kernels", "--jobs", "0", "--op", "WrongNot", "--cases", "4")
+    assert (status, report["cases"]) == (0, 4)
 
 
 def test_a_crash_is_confirmed_after_the_time(monkeypatch):

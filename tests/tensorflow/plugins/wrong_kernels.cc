@@ -39,6 +39,9 @@ float ReluWithoutNan(float x) { return x > 0 ? x : 0; }
 TFPLUG_REGISTER_KERNEL(Unary<Negate>, tfplug::ops::Neg().T<float>());
 TFPLUG_REGISTER_KERNEL(Unary<ReluWithoutNan>, tfplug::ops::Relu().T<float>());
 
+// There is no device of this type.
+TFPLUG_REGISTER_KERNEL(Unary<Negate>, tfplug::KernelDef("Neg").Device("OTHER"));
+
 // Crashes if there is no element.
 class Abs : public Unary<std::fabs> {
  public:

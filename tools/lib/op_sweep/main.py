@@ -25,6 +25,7 @@ DEFAULT = "; default: examples/cpu_sim" * PROGRAM.startswith("tools/")
 FAILURE = 125
 MOST_MISMATCHES = 100
 _MOST_BYTES = 12 << 30  # of addresses of a process that runs hostile cases
+_PLACE = "/job:localhost/replica:0/task:0/device:{}:0"
 _CASES_PER_TASK = 4  # of which the last has a mistake
 
 
@@ -50,7 +51,8 @@ def parse(arguments):
                         help="only these ops")
     parser.add_argument("--types", default="", metavar="ATTR=TYPE,...",
                         help="only these types, as in a report")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="draw other arguments; default: 1")
     parser.add_argument("--seconds", type=float, default=60, metavar="N",
                         help="begin no case after this time (default 60), which does not "
                         "include the start, and end all after a fifth more")
@@ -64,7 +66,8 @@ def parse(arguments):
                         "program should have; report only crashes, hangs and writes "
                         "outside of tensors")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1),
-                        metavar="N", help="processes that run cases")
+                        metavar="N", help="processes that run cases; 0: this one does, which "
+                        "ends if one crashes, as a debugger needs it")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="also write the report to FILE; - writes it to standard "
                         "output instead of the text")
@@ -89,7 +92,8 @@ def parse(arguments):
 
 
 def _open(options):
-    """Loads the plug-in; returns the device type and the Units."""
+    """Loads the plug-in; returns the device type, the Units, the ops that TensorFlow lacks,
+    and the types of kernels that have no device."""
     if options.hostile:
         # Memory is checked for writes outside of tensors (cpu_sim, and cuda_like on its
         # emulated driver), and kernels that ask for too much of it get none.
@@ -101,8 +105,12 @@ def _open(options):
     load_library.load_pluggable_device_library(str(options.plugin.resolve()))
     tf.config.set_soft_device_placement(False)
     from op_sweep import plan
-    types = plan.device_types()
+    all_types = plan.device_types()
+    present = {each.device_type for each in tf.config.list_physical_devices()}
+    types = [each for each in all_types if each in present] or all_types
     device = options.device or (types[0] if len(types) == 1 else None)
+    if types and device in set(all_types) - set(types):
+        raise ValueError(f"There is no device of the type {device}, only of {', '.join(types)}.")
     if device not in types:
         raise ValueError(f"Select a device type with --device: {', '.join(types)}."
                          if types else "The plug-in registers no kernel for a device type of "
@@ -110,7 +118,7 @@ def _open(options):
     units, unknown = plan.units(device, options.seed, options.op, options.types)
     if options.earlier:
         units = [unit for unit in units if unit.name in options.earlier]
-    return device, units, unknown
+    return device, units, unknown, sorted(set(all_types) - set(types))
 
 
 def judge_case(options, unit, number, place, report, wanted):
@@ -133,32 +141,43 @@ def judge_case(options, unit, number, place, report, wanted):
 def serve(pipe, options):
     """Answers tasks: "plan", or (unit's index, case numbers, kind of mismatch after which
     to stop) with verdicts."""
+    from op_sweep import workers  # pylint: disable=import-outside-toplevel
     try:
-        device, units, unknown = _open(options)
+        answer = device, units, *_ = _open(options)
     except ValueError as error:
         pipe.send(("answer", str(error)))
         return
     except Exception as error:  # pylint: disable=broad-except
         pipe.send(("answer", f"{type(error).__name__}: {error}"))
         return
-    place = f"/job:localhost/replica:0/task:0/device:{device}:0"
+    place = _PLACE.format(device)
     while True:
         try:
             task = pipe.recv()
         except EOFError:
             return
         if task == "plan":
-            pipe.send(("answer", (device, units, unknown)))
+            pipe.send(("answer", answer))
             continue
         at, numbers, wanted = task
         verdicts = []
         for number in numbers:
             if wanted and any(each.kind == wanted for each in verdicts):
                 break
-            report = lambda phase, case: pipe.send(  # pylint: disable=C3001
-                ("at", (phase, number, case)))  # pylint: disable=W0640
+            report = lambda phase, case: workers.begin(  # pylint: disable=C3001
+                pipe, phase, number, case)  # pylint: disable=W0640
             verdicts.append(judge_case(options, units[at], number, place, report, wanted))
         pipe.send(("answer", verdicts))
+
+
+def _run_here(options, units, clock, found):
+    """Runs the cases in this process, which loads the plug-in."""
+    device, *_ = _open(options)
+    place = _PLACE.format(device)
+    clock.start()
+    for task in _tasks(options, units, clock):
+        found.add(task, [judge_case(options, units[task[0]], number, place, lambda *_: None,
+                                    "") for number in task[1]])
 
 
 def _tasks(options, units, clock):
@@ -199,7 +218,7 @@ def main(arguments=None):
             f"the plug-in aborts ({plans[0].how}):\n{plans[0].log}")
         print(f"{PROGRAM}: {failure}", file=sys.stderr)
         return FAILURE
-    device, units, unknown = plans[0]
+    device, units, unknown, types_without_device = plans[0]
     if not units:
         ops = dir(tf.raw_ops)
         near = [f"did you mean {other}?" for op in options.op if op not in ops
@@ -213,12 +232,16 @@ def main(arguments=None):
     def on_answer(task, answer):
         clock.start()
         return found.add(task, answer)
-    workers.run_all(_tasks(options, units, clock), serve, options,
-                    min(options.jobs, len(units)), on_answer, clock, found.add_cut)
+    if options.jobs:
+        workers.run_all(_tasks(options, units, clock), serve, options,
+                        min(options.jobs, len(units)), on_answer, clock, found.add_cut)
+    else:
+        _run_here(options, units, clock, found)
     document = found.document(tensorflow=tf.__version__,
                               seconds=round(time.monotonic() - begin, 1),
                               seconds_of_cases=round(clock.seconds(), 1),
-                              left_out=clock.left_out)
+                              left_out=clock.left_out,
+                              types_without_device=types_without_device)
     if options.json:
         text = json.dumps(document, indent=1) + "\n"
         if str(options.json) == "-":

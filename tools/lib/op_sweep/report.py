@@ -7,6 +7,7 @@ import shlex
 
 from op_sweep import draw, judge, workers
 
+_MOST = 6  # lines of a list of explanations, and names in one, of the text
 _SMALLER = [f"{n}.{size}" for size in (0, 1) for n in range(24)]
 
 
@@ -156,7 +157,15 @@ def _size(number):
 
 
 def _list(title, values):
-    return [f"{title} ({len(values)}):"] + [f"  {each}" for each in values] if values else []
+    if not values:
+        return []
+    more = [f"  and {len(values) - _MOST} more"] if len(values) > _MOST else []
+    return [f"{title} ({len(values)}):", *(f"  {each}" for each in values[:_MOST]), *more]
+
+
+def _names(values):
+    more = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
+    return ", ".join(values[:_MOST]) + more
 
 
 def _by_op(reasons):
@@ -169,21 +178,9 @@ def _by_op(reasons):
 
 
 def text(document):
-    """Returns the report as text."""
-    groups = {}
-    for each in document["mismatches"]:
-        groups.setdefault((each["op"], each["kind"]), []).append(each)
-    lines = []
-    for (op, kind), group in sorted(groups.items()):
-        each = min(group, key=lambda one: _size(one["case"]))
-        lines += [f"MISMATCH {op} {each['types']} seed={document['seed']} "
-                  f"case={each['case']} {kind}: {each['difference']}",
-                  f"  arguments: {each['arguments']}", f"  repeat: {each['repeat']}"]
-        if len(group) > 1:
-            lines.append("  also: " + "; ".join(
-                one["types"] for one in group if one is not each))
-    lines += _list("Explained differences", [
-        f"{reason}: {', '.join(ops)}" for reason, ops in document["explained"].items()])
+    """Returns the report as text: the mismatches and their number come last."""
+    lines = _list("Explained differences", [
+        f"{reason}: {_names(ops)}" for reason, ops in document["explained"].items()])
     lines += _list("No valid arguments found", _by_op(document["no_valid_arguments"]))
     lines += _list("Cases that could not be drawn", _by_op(document["not_drawn"]))
     lines += _list("No CPU kernel to compare with: values are not judged",
@@ -193,12 +190,26 @@ def text(document):
         lines.append(f"Reached in time: {reached} of {document['units']} combinations of types "
                      f"({100 * reached // document['units']} %); --json lists the others; "
                      "increase --seconds")
+    lines += _list("Device types of kernels that no program can use: there is no device of them",
+                   document["types_without_device"])
     lines += _list("Ops that TensorFlow lacks or has removed", document["unknown_ops"])
     lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
     lines += _list("Cases cut off at the end of the time", document["cut_off"])
     if document["left_out"]:
         lines.append(f"Left out at the end of the time: {document['left_out']} draws; "
                      "increase --seconds")
+    groups = {}
+    for each in document["mismatches"]:
+        groups.setdefault((each["op"], each["kind"]), []).append(each)
+    for (op, kind), group in sorted(groups.items()):
+        each = min(group, key=lambda one: _size(one["case"]))
+        name = f"{op} {each['types']}".strip()
+        lines += [f"MISMATCH {name} seed={document['seed']} "
+                  f"case={each['case']} {kind}: {each['difference']}",
+                  f"  arguments: {each['arguments']}", f"  repeat: {each['repeat']}"]
+        if len(group) > 1:
+            lines.append("  also: " + "; ".join(
+                one["types"] for one in group if one is not each))
     lines.append(
         f"{document['cases']} cases of {document['ops']} ops in {document['units']} "
         f"combinations of types in {document['seconds_of_cases']} s, and "
