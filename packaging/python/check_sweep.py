@@ -49,7 +49,8 @@ def check(plugin, seconds, seed, variables):
     for (op, kind), group in by_op.items():
         each = group[0]
         also = f" (and {len(group) - 1} other types)" if len(group) > 1 else ""
-        yield "error", (f"{op} {each['types']}{also}, {kind}: {each['difference']}; "
+        name = f"{op} {each['types']}".strip()
+        yield "error", (f"{name}{also}, {kind}: {each['difference']}; "
                         f"repeat: {each['repeat']}")
     for case in found["cut_off"]:
         yield "note", f"cut off at the end of the time: {case}"
