@@ -274,7 +274,8 @@ class CheckTest(unittest.TestCase):
                                  [(level, text)])
             report = {"mismatches": [], "cut_off": [], "cases": 9, "ops": 2, "units": 3,
                       "not_reached": ["Elu T=half"], "authors_units": ["Elu T=half", "Selu"],
-                      "tensorflow": "2.21.0", "left_out": 4, "seconds_of_cases": 1.2}
+                      "tensorflow": "2.21.0", "left_out": 4, "seconds_of_cases": 1.2,
+                      "no_reference": ["Mine T=half", "Mine T=float"]}
             for units, missed, status, share in (
                     (3, 1, "partly passed", "66 % reached: 2 of the 3 combinations of ops and "
                      "types, 1 of the 2 of the plug-in's own classes"),
@@ -286,7 +287,9 @@ class CheckTest(unittest.TestCase):
                 report |= {"units": units, "not_reached": left}
                 main.write_text("import sys\n"
                                 f"open(sys.argv[-1], 'w').write({json.dumps(report)!r})")
-                (level, text), *more = check_sweep.check(self.good, 1, 1, {})
+                unjudged, (level, text), *more = check_sweep.check(self.good, 1, 1, {})
+                self.assertEqual(unjudged, ("note", "the values of ops without a CPU kernel "
+                                            "are not judged: Mine"))
                 self.assertEqual(level, "note")
                 self.assertIn("9 cases with seed 1 in TensorFlow 2.21.0, in 1.2 s without", text)
                 self.assertEqual(check._status([(level, text), *more]), status)

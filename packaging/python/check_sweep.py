@@ -56,8 +56,9 @@ def check(plugin, seconds, seed, variables):
         yield "note", f"cut off at the end of the time: {case}"
     alone = sorted({name.split()[0] for name in found["no_reference"]})
     if alone:
-        yield "note", (f"values of {len(alone)} ops without a CPU kernel were not judged: "
-                       f"{', '.join(alone[:6])}{', ...' if len(alone) > 6 else ''}")
+        more = f" and {len(alone) - 6} more" if len(alone) > 6 else ""
+        yield "note", ("the values of ops without a CPU kernel are not judged: "
+                       f"{', '.join(alone[:6])}{more}")
     yield "note", (f"{found['cases']} cases with seed {seed} in TensorFlow "
                    f"{found['tensorflow']}, in {found['seconds_of_cases']:g} s without its "
                    "start; those of one op: `tfplug op-sweep --plugin FILE.so --op OP`")
