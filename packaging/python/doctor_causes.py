@@ -156,14 +156,15 @@ def logged(log, *places):
         is_error = code not in ("", "UNIMPLEMENTED") and place in ENTRY_POINTS
         found.append(("error" if is_error else "warning",
                       f"{place}: {fact or text}", remedy_for(text) or (
-                          f"{_begin(advice).rstrip('.')}." if fact else
+                          sentence(advice) if fact else
                           'See the page "Error messages" of tfplug\'s documentation.')))
     return found
 
 
-def _begin(text):
-    """Returns a clause as the beginning of a sentence: a name of a file or in code stays."""
-    return text if re.match(r"\S*(/|::|_)", text) else text[:1].upper() + text[1:]
+def sentence(clause):
+    """Returns a clause as a sentence, in which a name of a file or in code keeps its case."""
+    is_name = re.match(r"\S*(/|::|_)", clause)
+    return (clause if is_name else clause[:1].upper() + clause[1:]).rstrip(".") + "."
 
 
 def what_happened(status, log, libraries):

@@ -92,22 +92,20 @@ class FuseElementwise : public GraphPass {
       }
       reductions.emplace(graph, context, nodes, regions, LogNotFused);
       products.emplace(graph, context, nodes, regions, LogNotFused);
-      if (IsLogged()) LogAlone(graph, nodes, clusters);
+      if (internal::IsFusionLogged()) LogAlone(graph, nodes, clusters);
       nodes.SetRegions(nullptr);
     }
     for (const auto& cluster : clusters) {
       passes_internal::FusedCluster fused(graph, context, nodes, cluster);
-      const std::string ops = IsLogged() ? OpsOf(cluster) : "";
+      const std::string ops = internal::IsFusionLogged() ? OpsOf(cluster) : "";
       TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
-      if (node && IsLogged()) Log(node, cluster.size(), ops);
+      if (node && internal::IsFusionLogged()) Log(node, cluster.size(), ops);
     }
     TFPLUG_RETURN_IF_ERROR(reductions->Replace(LogNotFused, LogReduction));
     return products->Replace(LogNotFused, LogProduct);
   }
 
  private:
-  static bool IsLogged() { return internal::IsTurnedOn("TFPLUG_LOG_FUSION"); }
-
   // Appends a cluster, in parts that are not too large for one launch.
   static void Split(Graph& graph, const PassContext& context,
                     const passes_internal::FusableNodes& nodes,
@@ -175,7 +173,7 @@ class FuseElementwise : public GraphPass {
   }
 
   static void LogReduction(Node node, const char* where) {
-    if (!IsLogged()) return;
+    if (!internal::IsFusionLogged()) return;
     std::fprintf(stderr,
                  "tfplug: fused a reduction (%s) and the ops %s it into '%s'\n",
                  node.GetAttr<std::string>("reduce").value_or("").c_str(),
@@ -183,7 +181,7 @@ class FuseElementwise : public GraphPass {
   }
 
   static void LogProduct(Node node, Node product) {
-    if (!IsLogged()) return;
+    if (!internal::IsFusionLogged()) return;
     std::fprintf(
         stderr, "tfplug: fused '%s' (%s) and the ops after it into '%s'\n",
         std::string(product.name()).c_str(), std::string(product.op()).c_str(),
@@ -192,7 +190,7 @@ class FuseElementwise : public GraphPass {
 
   // Logs why a node is not fused with its input.
   static void LogNotFused(Node from, Node to, const char* reason) {
-    if (!IsLogged()) return;
+    if (!internal::IsFusionLogged()) return;
     std::fprintf(stderr, "tfplug: '%s' (%s) is not fused with '%s' (%s): %s\n",
                  std::string(to.name()).c_str(), std::string(to.op()).c_str(),
                  std::string(from.name()).c_str(),

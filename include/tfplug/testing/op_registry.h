@@ -38,6 +38,14 @@ inline std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>& RegisteredOps() {
   return *ops;
 }
 
+// Returns the op of this name that a plug-in has defined, or null.
+inline const TF_OpDefinitionBuilder* FindRegisteredOp(const std::string& name) {
+  for (const auto& op : RegisteredOps()) {
+    if (op->name == name) return op.get();
+  }
+  return nullptr;
+}
+
 TFPLUG_FAKE_FUNCTION TF_OpDefinitionBuilder* TF_NewOpDefinitionBuilder(
     const char* name) {
   if (Fault::Hits("TF_NewOpDefinitionBuilder")) return nullptr;

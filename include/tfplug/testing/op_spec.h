@@ -135,13 +135,12 @@ inline absl::StatusOr<std::string> OpDefFromSpecs(
 inline absl::StatusOr<std::string> FindOpDef(const std::string& op) {
   const auto known = KnownOpDefs().find(op);
   if (known != KnownOpDefs().end()) return known->second;
-  for (const auto& defined : RegisteredOps()) {
-    if (defined->name != op) continue;
-    return OpDefFromSpecs(op, defined->inputs, defined->outputs,
-                          defined->attrs);
+  const auto* const defined = FindRegisteredOp(op);
+  if (defined == nullptr) {
+    return absl::NotFoundError(
+        "its op is not known; add its definition to KnownOpDefs()");
   }
-  return absl::NotFoundError(
-      "its op is not known; add its definition to KnownOpDefs()");
+  return OpDefFromSpecs(op, defined->inputs, defined->outputs, defined->attrs);
 }
 
 }  // namespace tfplug::testing

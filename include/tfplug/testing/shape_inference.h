@@ -226,22 +226,21 @@ inline void InstallShapeInferenceFunctions(capi::Functions& functions) {
 inline absl::StatusOr<std::vector<PartialShape>> InferShapes(
     const std::string& op, std::vector<PartialShape> inputs,
     const std::map<std::string, DataType>& type_attrs = {}) {
-  for (const auto& defined : RegisteredOps()) {
-    if (defined->name != op) continue;
-    TF_ShapeInferenceContext context;
-    context.inputs = std::move(inputs);
-    context.outputs.resize(defined->outputs.size());
-    for (const auto& [attr, type] : type_attrs) {
-      context.type_attrs[attr] = static_cast<TF_DataType>(type);
-    }
-    const absl::Status status =
-        CallWithStatus(defined->shape_function, &context);
-    if (!status.ok()) return status;
-    return std::move(context.outputs);
+  const auto* const defined = FindRegisteredOp(op);
+  if (defined == nullptr) {
+    return absl::NotFoundError(
+        "no plug-in has registered op '" + op +
+        "'; call KernelRegistry::Get().Refill(&TF_InitKernel) first");
   }
-  return absl::NotFoundError(
-      "no plug-in has registered op '" + op +
-      "'; call KernelRegistry::Get().Refill(&TF_InitKernel) first");
+  TF_ShapeInferenceContext context;
+  context.inputs = std::move(inputs);
+  context.outputs.resize(defined->outputs.size());
+  for (const auto& [attr, type] : type_attrs) {
+    context.type_attrs[attr] = static_cast<TF_DataType>(type);
+  }
+  const absl::Status status = CallWithStatus(defined->shape_function, &context);
+  if (!status.ok()) return status;
+  return std::move(context.outputs);
 }
 
 }  // namespace tfplug::testing

@@ -11,8 +11,10 @@ import re
 import sys
 import textwrap
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "codegen"))
+_ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path += [str(_ROOT / "codegen"), str(_ROOT / "packaging/python")]
 
+import doctor_causes  # noqa: E402
 import emit_errors  # noqa: E402
 
 _LONGEST = 30  # lines of code
@@ -103,10 +105,7 @@ def _page(message, source, link):
                   for line in place.comment.splitlines()), ""]
     remedy = _REMEDY.search(_text(message))
     if remedy:
-        clause = remedy[1]
-        if not re.match(r"\S*(/|::|_)", clause):  # no name of a file or in code
-            clause = clause[0].upper() + clause[1:]
-        out += ["## Remedy", "", emit_errors.cell(clause.rstrip(".")) + ".", ""]
+        out += ["## Remedy", "", emit_errors.cell(doctor_causes.sentence(remedy[1])), ""]
     out += ["[All error messages](/reference/errors.md)", ""]
     return "\n".join(out)
 

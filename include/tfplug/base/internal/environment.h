@@ -23,6 +23,9 @@ inline bool IsTurnedOn(const char* variable, bool otherwise = false) {
   return *value != '0';
 }
 
+// Returns whether passes log what they fuse or replace, and what not.
+inline bool IsFusionLogged() { return IsTurnedOn("TFPLUG_LOG_FUSION"); }
+
 }  // namespace tfplug::internal
 
 #pragma GCC visibility pop

@@ -30,7 +30,7 @@ def load_once(path, platform):
   load = module.TF_LoadPluggableDeviceLibrary
   path = os.path.realpath(path)
 
-  def is_another_build(library):
+  def registers_platform(library):
     with open(library, "rb") as file:
       data = file.read()
     return b"\0SE_InitPlugin\0" in data and re.search(
@@ -43,7 +43,7 @@ def load_once(path, platform):
       tf_logging.warning("%s is already loaded; to load another build of it, "
                          "restart Python", path)
       return None
-    if os.path.isfile(other) and is_another_build(other):
+    if os.path.isfile(other) and registers_platform(other):
       raise RuntimeError(
           f"{library} cannot be loaded: {path} has registered the platform "
           f"{platform.decode()}, and TensorFlow aborts if it is registered "
@@ -53,7 +53,7 @@ def load_once(path, platform):
   module.TF_LoadPluggableDeviceLibrary = load_other
 )py";
 
-// Makes Python refuse to load this library, or another build of it, again. Does
+// Makes Python refuse to load this library again, or one of the same platform. Does
 // nothing in a process without Python. TensorFlow must have been imported. Any
 // thread; acquires Python's GIL.
 inline absl::Status RefuseSecondLoad(const std::string& platform) {

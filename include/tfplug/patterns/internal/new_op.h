@@ -41,7 +41,7 @@ class NewOps {
       if (op.tree == &tree) return op;
     }
     const NewOp& op = ops_.emplace_back(LookUp(tree, context));
-    if (!op.problem.empty() && internal::IsTurnedOn("TFPLUG_LOG_FUSION")) {
+    if (!op.problem.empty() && internal::IsFusionLogged()) {
       std::fprintf(stderr, "tfplug: no rule creates %s: %s\n", tree.op.c_str(),
                    op.problem.c_str());
     }

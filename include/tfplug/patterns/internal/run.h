@@ -150,7 +150,7 @@ class PatternRun {
                  rule.name.c_str(), replaced.c_str(), by.c_str());
   }
 
-  const bool is_logged_ = internal::IsTurnedOn("TFPLUG_LOG_FUSION");
+  const bool is_logged_ = internal::IsFusionLogged();
   const PatternTable& table_;
   Graph& graph_;
   std::vector<uint32_t> graph_ops_;  // By op of the table.

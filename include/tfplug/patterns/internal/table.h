@@ -94,7 +94,7 @@ class PatternTable {
   // With TFPLUG_LOG_FUSION=1, logs the ops of patterns that TensorFlow does not
   // know: names that are misspelt, or that this release does not have.
   void LogUnknownOps(const PassContext& context) const {
-    if (!internal::IsTurnedOn("TFPLUG_LOG_FUSION")) return;
+    if (!internal::IsFusionLogged()) return;
     for (const std::string& op : ops_) {
       const auto signature = context.functions().GetSignature(op);
       if (signature.ok()) continue;

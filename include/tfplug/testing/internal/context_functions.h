@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_string_view.h"
 #include "tfplug/testing/fake_context.h"
@@ -45,54 +47,54 @@ TFPLUG_FAKE_FUNCTION void TF_GetInput(TF_OpKernelContext* context, int i,
   *tensor = input.has_value() ? new TF_Tensor(*input) : nullptr;
   if (input.has_value()) SetOk(status);
 }
-constexpr char kUnknownInput[] =
-    "Unknown input name; set testing::Node::input_args if the op has it";
-
 // Returns the arguments of a node's op, each with its number of inputs: those in
 // the node, or else of the definition that a plug-in has registered, of which one
 // argument may be a list.
 inline std::vector<std::pair<std::string, int>> InputArgs(
     const TF_OpKernelContext& context) {
-  std::vector<std::pair<std::string, int>> args = context.node.input_args;
-  for (const auto& op : RegisteredOps()) {
-    if (!args.empty() || op->name != context.node.op) continue;
-    int others = static_cast<int>(context.inputs.size() - op->inputs.size());
-    for (const std::string& spec : op->inputs) {
-      const size_t colon = spec.find(':');
-      const bool is_list = spec.find('*', colon) != spec.npos;
-      const std::string name =
-          spec.substr(0, spec.find_last_not_of(" :", colon) + 1);
-      args.emplace_back(name, 1 + (is_list ? std::exchange(others, 0) : 0));
-    }
+  if (!context.node.input_args.empty()) return context.node.input_args;
+  std::vector<std::pair<std::string, int>> args;
+  const auto* const op = FindRegisteredOp(context.node.op);
+  if (op == nullptr) return args;
+  int others = static_cast<int>(context.inputs.size() - op->inputs.size());
+  for (const std::string& spec : op->inputs) {
+    const size_t colon = spec.find(':');
+    const bool is_list = spec.find('*', colon) != spec.npos;
+    const std::string name =
+        spec.substr(0, spec.find_last_not_of(" :", colon) + 1);
+    args.emplace_back(name, 1 + (is_list ? std::exchange(others, 0) : 0));
   }
   return args;
+}
+// Returns the first input of an argument and the one behind its last, or -1 twice
+// and sets the status.
+inline std::pair<int, int> FindInputs(const TF_OpKernelContext& context,
+                                      absl::string_view name,
+                                      TF_Status* status) {
+  int start = 0;
+  for (const auto& [arg, count] : InputArgs(context)) {
+    if (arg == name) return {start, start + count};
+    start += count;
+  }
+  TF_SetStatus(status, capi::TF_INVALID_ARGUMENT,
+               "Unknown input name; set testing::Node::input_args if the op "
+               "has it");
+  return {-1, -1};
 }
 TFPLUG_FAKE_FUNCTION void TF_InputRange(TF_OpKernelContext* context,
                                         const char* name,
                                         capi::TF_InputRange_Args* args) {
   args->start = args->stop = -1;
   if (Fault::Hits("TF_InputRange", args->status)) return;
-  int start = 0;
-  for (const auto& [arg, count] : InputArgs(*context)) {
-    if (arg == name) {
-      args->start = start;
-      args->stop = start + count;
-      return SetOk(args->status);
-    }
-    start += count;
-  }
-  TF_SetStatus(args->status, capi::TF_INVALID_ARGUMENT, kUnknownInput);
+  std::tie(args->start, args->stop) = FindInputs(*context, name, args->status);
+  if (args->start >= 0) SetOk(args->status);
 }
 TFPLUG_FAKE_FUNCTION void TF_GetInputByName(TF_OpKernelContext* context,
                                             const char* name,
                                             TF_Tensor** tensor,
                                             TF_Status* status) {
-  int start = 0;
-  for (const auto& [arg, count] : InputArgs(*context)) {
-    if (arg == name) return TF_GetInput(context, start, tensor, status);
-    start += count;
-  }
-  TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, kUnknownInput);
+  const int start = FindInputs(*context, name, status).first;
+  if (start >= 0) TF_GetInput(context, start, tensor, status);
 }
 TFPLUG_FAKE_FUNCTION bool TF_IsHostMemoryInput(TF_OpKernelContext* context,
                                                int i, TF_Status* status) {
