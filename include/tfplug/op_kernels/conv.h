@@ -54,16 +54,9 @@ class ConvKernel : public BackendKernel {
           attrs_.spatial(), " spatial ones and the channels, not the shape ",
           ShapeOf(view).ToString()));
     }
-    Operand merged = view;
-    merged.rank = attrs_.spatial() + 2;
-    merged.dim(0) = 1;
-    for (int d = 0; d < batch_dims_; ++d) merged.dim(0) *= view.dim(d);
-    merged.stride(0) = batch_dims_ == 0 ? 0 : view.stride(batch_dims_ - 1);
-    for (int d = 1; d < merged.rank; ++d) {
-      merged.dim(d) = view.dim(d + batch_dims_ - 1);
-      merged.stride(d) = view.stride(d + batch_dims_ - 1);
-    }
-    return merged;
+    Ints dims = {ir::CountOf(view, 0, batch_dims_)};
+    for (int d = batch_dims_; d < view.rank; ++d) dims.push_back(view.dim(d));
+    return Operand::Dense(view.data, view.type, dims);
   }
   // Returns an image with its channels last.
   Operand Image(const Operand& view) const {

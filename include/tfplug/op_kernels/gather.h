@@ -59,15 +59,9 @@ class GatherKernel : public BackendKernel {
     if (run.context().num_inputs() > 2) {
       TFPLUG_ASSIGN_OR_RETURN(const int64_t value,
                               run.GetScalar(2, "axis must be scalar, not "));
-      if (value < -x.rank || value >= x.rank) {
-        return absl::InvalidArgumentError(
-            "Shape must be at least rank " +
-            std::to_string(value < 0
-                               ? uint64_t{0} - static_cast<uint64_t>(value)
-                               : static_cast<uint64_t>(value) + 1) +
-            " but is rank " + std::to_string(x.rank));
-      }
-      axis = static_cast<int>(value < 0 ? value + x.rank : value);
+      const absl::StatusOr<int> valid = CheckAxis(value, x.rank);
+      if (!valid.ok()) return RankError(value, x.rank);
+      axis = *valid;
     }
     return Gather(run, x, axis);
   }

@@ -29,6 +29,16 @@ inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank,
       "), but got " + std::to_string(axis));
 }
 
+// Returns the error for an axis that a tensor lacks in the words of TensorFlow's
+// shape functions.
+inline absl::Status RankError(int64_t axis, int rank) {
+  const auto bits = static_cast<uint64_t>(axis);  // -axis may overflow
+  return absl::InvalidArgumentError(
+      "Shape must be at least rank " +
+      std::to_string(axis < 0 ? uint64_t{0} - bits : bits + 1) +
+      " but is rank " + std::to_string(rank));
+}
+
 // Returns the only element of input `i`, an axis in host memory.
 inline absl::StatusOr<int> GetAxis(OpRun& run, int i, int rank,
                                    const char* scalar_words = nullptr,

@@ -255,11 +255,7 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
       return absl::InvalidArgumentError("Axis must be at least -1, not " +
                                         std::to_string(axis));
     }
-    if (axis >= x.rank) {
-      return absl::InvalidArgumentError(
-          "Shape must be at least rank " + std::to_string(axis + 1) +
-          " but is rank " + std::to_string(x.rank));
-    }
+    if (axis >= x.rank) return RankError(axis, x.rank);
     if (axis == -1) {
       return Operand::Dense(x.data, x.type, {1, 1, x.num_elements()});
     }
