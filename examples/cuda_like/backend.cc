@@ -63,10 +63,12 @@ absl::Status Backend::Launch(Stream& stream, Program& program,
 absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
                              const tfplug::Operand& a, const tfplug::Operand& b,
                              const tfplug::Operand& c) {
-  if (uses_blas_ && stream.device().blas().is_used()) {
+  const BlasLibrary& library = stream.device().blas();
+  if (uses_blas_ && library.is_used()) {
     const std::optional<BlasProduct> product = MakeBlasProduct(a, b, c);
     if (product.has_value()) {
-      const absl::Status status = stream.blas().Multiply(stream, *product);
+      const absl::Status status =
+          stream.blas().Multiply(stream, *product, library.uses_tf32());
       if (!absl::IsUnimplemented(status)) return status;
     }
   }

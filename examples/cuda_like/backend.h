@@ -54,6 +54,12 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                          tfplug::Operands inputs,
                          tfplug::Operands outputs) override;
 
+  // Captures with CUDA's graphs.
+  tfplug::NewLaunchGraph Capture(
+      Stream& stream, const tfplug::CapturedWork<Stream>& work) override {
+    return stream.graphs().Capture(work);
+  }
+
  private:
   const bool uses_blas_;
 };

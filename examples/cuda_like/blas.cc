@@ -51,6 +51,8 @@ bool DescribeBatch(const Operand& view, BlasMatrix* matrix) {
 }  // namespace
 
 absl::Status BlasLibrary::Load() {
+  const auto tf32 = LibraryNames("CUDA_LIKE_TF32", {});
+  if (!tf32.empty()) tf32_ = tf32[0] != "0";
   // An emulated driver's memory and streams are not those of cuBLAS.
   const bool is_default = LibraryNames("CUDA_LIKE_DRIVER", {}).empty();
   const auto chosen = LibraryNames("CUDA_LIKE_BLAS", {});
@@ -125,7 +127,7 @@ absl::Status Blas::Create(const Stream& stream, const BlasLibrary& library) {
   absl::Status status =
       library.Call(library.cublasSetStream_v2, handle, stream.handle());
   // Sums of 16-bit numbers are floats to the end, as those of our kernels.
-  // Without TF32: the default mode never rounds factors.
+  // The type in which a product is computed decides on TF32.
   if (status.ok()) {
     status = library.Call(library.cublasSetMathMode, handle,
                           CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
@@ -138,14 +140,36 @@ absl::Status Blas::Create(const Stream& stream, const BlasLibrary& library) {
   return status;
 }
 
-absl::Status Blas::Multiply(const Stream& stream, const BlasProduct& product) {
+bool Blas::is_used() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return handle_ != nullptr;
+}
+
+absl::Status Blas::CreateForCapture(const Stream& stream, void* workspace,
+                                    size_t bytes) {
+  const BlasLibrary& library = stream.device().blas();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  TFPLUG_RETURN_IF_ERROR(stream.device().MakeCurrent());
+  TFPLUG_RETURN_IF_ERROR(Create(stream, library));
+  return library.Call(library.cublasSetWorkspace_v2, handle_, workspace, bytes);
+}
+
+absl::Status Blas::Multiply(const Stream& stream, const BlasProduct& product,
+                            bool tf32) {
   const BlasLibrary& library = stream.device().blas();
   const std::lock_guard<std::mutex> lock(mutex_);
   TFPLUG_RETURN_IF_ERROR(stream.device().MakeCurrent());
   if (handle_ == nullptr) {
+    if (stream.is_capturing()) {
+      return absl::FailedPreconditionError("cuBLAS was not used before");
+    }
     TFPLUG_RETURN_IF_ERROR(Create(stream, library));
   }
   const bool is_double = product.type == CUDA_R_64F;
+  const cublasComputeType_t compute = is_double ? CUBLAS_COMPUTE_64F
+                                      : tf32 && product.type == CUDA_R_32F
+                                          ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                          : CUBLAS_COMPUTE_32F;
   const float one = 1, zero = 0;
   const double double_one = 1, double_zero = 0;
   const auto& [a, b, c, m, n, k, count, type] = product;
@@ -154,8 +178,7 @@ absl::Status Blas::Multiply(const Stream& stream, const BlasProduct& product) {
       n, m, k, is_double ? static_cast<const void*>(&double_one) : &one, b.data,
       type, b.leading, b.stride, a.data, type, a.leading, a.stride,
       is_double ? static_cast<const void*>(&double_zero) : &zero, c.data, type,
-      c.leading, c.stride, count,
-      is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+      c.leading, c.stride, count, compute, CUBLAS_GEMM_DEFAULT);
 }
 
 void Blas::Destroy(const Stream& stream) {

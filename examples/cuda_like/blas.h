@@ -3,8 +3,10 @@
 #define CUDA_LIKE_BLAS_H_
 
 #include <tfplug/base/driver_table.h>
+#include <tfplug/base/tensor_float_32.h>
 #include <tfplug/ir/view.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -30,6 +32,12 @@ class BlasLibrary final : public tfplug::DriverTable<cublasStatus_t> {
   bool is_used() const { return is_used_; }
   const absl::Status& loaded() const { return loaded_; }
 
+  // Returns whether factors that are floats are rounded to TF32: CUDA_LIKE_TF32
+  // or, if it is not set, what the user has told TensorFlow.
+  bool uses_tf32() const {
+    return tf32_.has_value() ? *tf32_ : tfplug::IsTensorFloat32Allowed();
+  }
+
 #define CUDA_LIKE_MEMBER(name, parameters) \
   tfplug::DriverFunction<cublasStatus_t parameters> name{*this, #name};
   CUDA_LIKE_BLAS_FUNCTIONS(CUDA_LIKE_MEMBER)
@@ -45,6 +53,7 @@ class BlasLibrary final : public tfplug::DriverTable<cublasStatus_t> {
   absl::Status ToStatus(cublasStatus_t status, const char* name) const override;
 
   bool is_used_ = false;
+  std::optional<bool> tf32_;
   absl::Status loaded_ = absl::NotFoundError("cuBLAS is not used");
 };
 
@@ -76,8 +85,19 @@ std::optional<BlasProduct> MakeBlasProduct(const tfplug::Operand& a,
 // stream's work is done. Threads: any; they take turns.
 class Blas {
  public:
-  // Enqueues the product. UNIMPLEMENTED if this cuBLAS cannot compute it.
-  absl::Status Multiply(const Stream& stream, const BlasProduct& product);
+  // Returns whether a product was enqueued.
+  bool is_used();
+
+  // Creates the handle of a stream that captures graphs: cuBLAS would otherwise
+  // allocate a workspace in each graph. Graphs of one stream may share it. The
+  // workspace must live as long as the handle.
+  absl::Status CreateForCapture(const Stream& stream, void* workspace,
+                                size_t bytes);
+
+  // Enqueues the product, with factors that are floats rounded to TF32 if
+  // `tf32`. UNIMPLEMENTED if this cuBLAS cannot compute it.
+  absl::Status Multiply(const Stream& stream, const BlasProduct& product,
+                        bool tf32);
 
   // Releases the handle, before the stream is destroyed.
   void Destroy(const Stream& stream);

@@ -69,10 +69,17 @@ absl::Status Stream::Init() {
 }
 
 Stream::~Stream() {
+  graphs_->Destroy();
   blas_.Destroy(*this);
   if (stream_ != nullptr) {
     device_.Call(device_.driver().cuStreamDestroy, stream_).IgnoreError();
   }
+}
+
+absl::Status Stream::CheckRuns(const char* work) const {
+  if (!is_capturing_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("a graph cannot contain ", work));
 }
 
 absl::Status Stream::GetStatus() {
@@ -89,22 +96,27 @@ absl::Status Stream::BlockHostUntilDone() {
 }
 
 absl::Status Stream::RecordEvent(Event& event) {
+  TFPLUG_RETURN_IF_ERROR(CheckRuns("an event"));
   return device_.Call(device_.driver().cuEventRecord, event.handle(), stream_);
 }
 
 absl::Status Stream::WaitForEvent(Event& event) {
+  TFPLUG_RETURN_IF_ERROR(CheckRuns("an event"));
   return device_.Call(device_.driver().cuStreamWaitEvent, stream_,
                       event.handle(), 0u);
 }
 
 absl::Status Stream::CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
                                       uint64_t size) {
+  // The memory of the host may be freed before the graph.
+  TFPLUG_RETURN_IF_ERROR(CheckRuns("a copy from the host"));
   return device_.Call(device_.driver().cuMemcpyHtoDAsync, Address(dst.opaque()),
                       src, size, stream_);
 }
 
 absl::Status Stream::CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
                                       uint64_t size) {
+  TFPLUG_RETURN_IF_ERROR(CheckRuns("a copy to the host"));
   return device_.Call(device_.driver().cuMemcpyDtoHAsync, dst,
                       Address(src.opaque()), size, stream_);
 }
@@ -138,9 +150,11 @@ absl::Status Stream::RunOnHost(tfplug::HostTask task) {
         static_cast<tfplug::HostTask*>(argument));
     owned_task->Run().IgnoreError();
   };
-  const absl::Status status =
-      device_.Call(device_.driver().cuStreamAddCallback, stream_, run,
-                   static_cast<void*>(owned.get()), 0u);
+  absl::Status status = CheckRuns("a task on the host");
+  if (status.ok()) {
+    status = device_.Call(device_.driver().cuStreamAddCallback, stream_, run,
+                          static_cast<void*>(owned.get()), 0u);
+  }
   if (status.ok()) {
     static_cast<void>(owned.release());
   } else {
@@ -278,6 +292,7 @@ int64_t Device::MemoryBandwidth() {
 const BlasLibrary& Device::blas() const { return platform_.blas(); }
 
 absl::Status Device::SynchronizeAllActivity() {
+  const std::lock_guard<std::mutex> lock(capture_mutex_);
   return Call(driver_.cuCtxSynchronize);
 }
 

@@ -14,6 +14,7 @@
 
 #include "blas.h"
 #include "driver/driver.h"
+#include "graph.h"
 
 // A TensorFlow device on CUDA's driver API. Each class wraps a handle of the
 // driver and forwards calls to it.
@@ -72,7 +73,9 @@ class Timer final : public tfplug::Timer {
 class Stream final : public tfplug::Stream<Stream, Event, Timer> {
  public:
   Stream(Device& device, tfplug::StreamOptions options)
-      : device_(device), options_(options) {}
+      : device_(device),
+        options_(options),
+        graphs_(std::make_shared<Graphs>(*this)) {}
   ~Stream() override;
   absl::Status Init() override;
 
@@ -100,12 +103,23 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   Device& device() const { return device_; }
   CUstream handle() const { return stream_; }
   Blas& blas() { return blas_; }
+  // Threads: any.
+  Graphs& graphs() { return *graphs_; }
+
+  // Returns whether the stream captures a graph: what it enqueues does not run.
+  bool is_capturing() const { return is_capturing_; }
+  void set_capturing(bool is_capturing) { is_capturing_ = is_capturing; }
 
  private:
+  // Fails on a stream that captures a graph.
+  absl::Status CheckRuns(const char* work) const;
+
   Device& device_;
   const tfplug::StreamOptions options_;
   CUstream stream_ = nullptr;
   Blas blas_;
+  bool is_capturing_ = false;
+  std::shared_ptr<Graphs> graphs_;
 };
 
 class Memory final : public tfplug::Allocator {
@@ -173,6 +187,9 @@ class Device final : public tfplug::Device<Stream, Memory> {
   // Returns the architecture, such as 90 for sm_90.
   int sm() const { return sm_; }
   tfplug::ProgramCache& programs() { return *programs_; }
+  // Held while a stream captures a graph: CUDA permits no waiting for the
+  // context then.
+  std::mutex& capture_mutex() { return capture_mutex_; }
   const BlasLibrary& blas() const;
 
  private:
@@ -186,6 +203,7 @@ class Device final : public tfplug::Device<Stream, Memory> {
   CUcontext context_ = nullptr;
   int sm_ = 0;
   CUstream clock_ = nullptr;  // for GetTime
+  std::mutex capture_mutex_;
   std::mutex epoch_mutex_;
   Epoch epoch_;
   std::optional<tfplug::ProgramCache> programs_;

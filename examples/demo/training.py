@@ -16,6 +16,9 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.eager import context  # noqa: E402
 
+# Losses are compared with those of the CPU, which does not round factors.
+tf.config.experimental.enable_tensor_float_32_execution(False)
+
 OPTIMIZERS = {
     "SGD": lambda: keras.optimizers.SGD(0.05, momentum=0.9),
     "Adam": lambda: keras.optimizers.Adam(0.002),

@@ -259,7 +259,9 @@ def _serve():
     os.dup2(2, 1)
     installed_plugins.hide()  # a device cannot be registered twice
     gc.disable()
-    import tensorflow  # noqa: F401
+    import tensorflow
+    # Results are compared with the CPU's.
+    tensorflow.config.experimental.enable_tensor_float_32_execution(False)
     # Otherwise each child that exits would look for garbage in all modules, which takes
     # a second; its own objects are destroyed as ever.
     gc.freeze()

@@ -323,6 +323,45 @@ def test_cublas_that_is_named_but_missing():
         assert "CUDA_LIKE_BLAS=off" in message, message
 
 
+def rounded_products():
+    """Returns, with TF32 as it is, on and off: the largest error of a product of each
+    type, as is and as a region whose launches are a graph."""
+    import tensorflow as tf
+    errors = []
+    size = 4
+    function = tf.function(
+        lambda x: tf.matmul(tf.matmul(tf.matmul(tf.matmul(x, x), x), x), x),
+        jit_compile=False)
+    for on in None, True, False, True:
+        if on is not None:
+            tf.config.experimental.enable_tensor_float_32_execution(on)
+        for dtype in (tf.float32, tf.float64):
+            value = np.full([size, size], 1 + 2**-12) / size
+            with tf.device("/device:CUDA_LIKE:0"):
+                x = tf.constant(value, dtype)
+                results = [tf.matmul(x, x)] + [function(x) for _ in range(4)]
+            for i, result in enumerate(results[:1] + results[-1:]):
+                exact = value * (1 + 2**-12)**(4 if i else 1)
+                errors.append(float(np.abs(result.numpy() / exact - 1).max()))
+    return np.reshape(errors, (4, 4)).tolist()
+
+
+@pytest.mark.parametrize("regions", ["0", "1"])
+def test_floats_are_rounded_to_tf32_if_the_user_allows_it(regions):
+    results = run(rounded_products, **BLAS, TFPLUG_REGIONS=regions)
+    never, always = (run(rounded_products, **BLAS, CUDA_LIKE_TF32=value)
+                     for value in ("0", "1"))
+    for result in (results, never, always):
+        assert result.ok, result
+    off, on, off_again, on_again = results.value
+    assert off == off_again and on == on_again  # the harness turns it off
+    # Floats are rounded to 10 bits, double precision is not.
+    assert 2e-4 < on[0] < 1e-3 and 2e-4 < on[1] < 3e-3
+    assert max(off[:2]) < 1e-6 and max(off[2:] + on[2:]) < 1e-12
+    assert never.value == [off] * 4
+    assert always.value == [on] * 4
+
+
 def multiply_in_threads(driver):
     """Returns the number of products of 4 threads on one stream, and wrong results."""
     import threading
@@ -348,6 +387,114 @@ def test_threads_take_turns_with_a_handle():
     result = run(multiply_in_threads, BLAS["CUDA_LIKE_BLAS"], **BLAS)
     assert result.ok, result
     assert result.value == [200, []]
+
+
+REGIONS = {"TFPLUG_REGIONS": "1", "TFPLUG_LOG_REGIONS": "1"}
+
+
+def region_runs(driver):
+    """Runs a function with two shapes. Returns the runs whose results differ from the
+    CPU's, and the numbers of graphs and kernels that were launched in the last runs."""
+    import tensorflow as tf
+    library = ctypes.CDLL(driver)
+    counters = library.cudaLikeGraphLaunches, library.cudaLikeKernelLaunches
+    random = np.random.default_rng(0)
+    weights = random.normal(size=(6, 6)).astype(np.float32)
+
+    def compute(x, w):
+        for _ in range(4):
+            x = tf.nn.softmax(tf.matmul(x, w)) + tf.cumsum(x, 1)
+        return x, tf.reduce_mean(x, 0)
+
+    wrong, kept = [], []
+    with tf.device("/device:CUDA_LIKE:0"):
+        function = tf.function(compute, jit_compile=False, reduce_retracing=True)
+        on_device = tf.constant(weights)
+        for i in range(40):
+            value = random.normal(size=(4 if i % 3 else 7, 6)).astype(np.float32)
+            before = [count() for count in counters]
+            results = function(tf.constant(value), on_device)
+            results = [y.numpy() for y in results]
+            launched = [count() - n for count, n in zip(counters, before, strict=True)]
+            kept.append(launched)
+            if 10 <= i < 14:  # Other addresses.
+                kept.append(tf.constant(random.normal(size=(5, 6))) + 1.0)
+            with tf.device("/CPU:0"):
+                expected = compute(tf.constant(value), tf.constant(weights))
+            if not all(np.allclose(y, e.numpy(), rtol=1e-5, atol=1e-5)
+                       for y, e in zip(results, expected, strict=True)):
+                wrong.append(i)
+    return wrong, kept[-1]
+
+
+@pytest.mark.parametrize("environment", [{}, BLAS], ids=["kernels", "cublas"])
+def test_a_region_is_a_graph(environment):
+    graph, launches = (
+        run(region_runs, ENVIRONMENT["CUDA_LIKE_DRIVER"], **REGIONS, **environment,
+            TFPLUG_REGION_GRAPHS=value) for value in ("", "0"))
+    for result in (graph, launches):
+        assert result.ok and result.value[0] == [], result
+    assert graph.value[1] == [1, 0], graph
+    assert launches.value[1][0] == 0 and launches.value[1][1] >= 16, launches
+    assert "are captured as a graph" in graph.log
+    assert "graph" not in launches.log
+
+
+@pytest.mark.parametrize("function", ["cuStreamBeginCapture_v2", "cuStreamEndCapture",
+                                      "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+                                      "cublasSetWorkspace_v2"])
+def test_a_graph_fails(function):
+    result = run(region_runs, ENVIRONMENT["CUDA_LIKE_DRIVER"],
+                 CUDA_LIKE_FAULT=f"hook={function},times=1000", **REGIONS, **BLAS)
+    assert result.ok and result.value[0] == [], result
+    graphs, kernels = result.value[1]
+    assert graphs == 0 and kernels > 4, result
+    if function != "cuGraphLaunch":
+        assert "are enqueued one by one: " + function[:-3] in result.log, result
+
+
+def failed_launches(driver):
+    """Returns the errors of runs of a region, and the number of launches of the first."""
+    import tensorflow as tf
+    count = ctypes.CDLL(driver).cudaLikeKernelLaunches
+
+    def compute(x):
+        return tf.cumsum(tf.nn.softmax(tf.cumsum(tf.nn.softmax(x) * 2.0, 1)), 1)
+    function = tf.function(compute, jit_compile=False)
+    errors, launches = [], 0
+    with tf.device("/device:CUDA_LIKE:0"):
+        x = tf.constant(np.ones((4, 6), np.float32))
+        for _ in range(6):
+            before = count()
+            try:
+                function(x)
+                errors.append("")
+            except tf.errors.OpError as error:
+                errors.append(error.message)
+            launches = launches or count() - before
+    return errors, launches
+
+
+def test_a_launch_fails_while_a_graph_is_captured():
+    """The launches are repeated one by one, and the error names its op."""
+    clean = run(failed_launches, ENVIRONMENT["CUDA_LIKE_DRIVER"], **REGIONS)
+    assert clean.ok and set(clean.value[0]) == {""}, clean
+    assert "are captured as a graph" in clean.log, clean.log
+    # The first run records, the second one is like it, and the third one captures.
+    after = 2 * clean.value[1] + 1
+    result = run(failed_launches, ENVIRONMENT["CUDA_LIKE_DRIVER"], **REGIONS,
+                 CUDA_LIKE_FAULT=f"hook=cuLaunchKernel,after={after},times=1000")
+    assert result.ok, result
+    errors = result.value[0]
+    assert errors[:2] == ["", ""], result
+    for error in errors[2:]:
+        assert "op 'Softmax', node 'Softmax': cuLaunchKernel: CUDA_ERROR" in error, error
+    assert "one by one: op 'Softmax', node 'Softmax': cuLaunchKernel" in result.log, result
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_keras_trains_with_graphs(name):
+    check_trains_as_on_the_cpu(name, **ENVIRONMENT, **BLAS, TFPLUG_REGIONS="1")
 
 
 def devices():

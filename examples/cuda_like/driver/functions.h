@@ -52,6 +52,13 @@
   X(cuStreamAddCallback, ,                                                   \
     (CUstream stream, CUstreamCallback callback, void* argument,             \
      unsigned flags))                                                        \
+  X(cuStreamBeginCapture, _v2, (CUstream stream, CUstreamCaptureMode mode))  \
+  X(cuStreamEndCapture, , (CUstream stream, CUgraph * graph))                \
+  X(cuGraphInstantiateWithFlags, ,                                           \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags))     \
+  X(cuGraphDestroy, , (CUgraph graph))                                       \
+  X(cuGraphExecDestroy, , (CUgraphExec executable))                          \
+  X(cuGraphLaunch, , (CUgraphExec executable, CUstream stream))              \
   X(cuEventCreate, , (CUevent * event, unsigned flags))                      \
   X(cuEventDestroy, _v2, (CUevent event))                                    \
   X(cuEventRecord, , (CUevent event, CUstream stream))                       \
@@ -87,6 +94,8 @@
   X(cublasCreate_v2, (cublasHandle_t * handle))                           \
   X(cublasDestroy_v2, (cublasHandle_t handle))                            \
   X(cublasSetStream_v2, (cublasHandle_t handle, CUstream stream))         \
+  X(cublasSetWorkspace_v2,                                                \
+    (cublasHandle_t handle, void* memory, size_t bytes))                  \
   X(cublasSetMathMode, (cublasHandle_t handle, cublasMath_t mode))        \
   X(cublasGemmStridedBatchedEx_64,                                        \
     (cublasHandle_t handle, cublasOperation_t transa,                     \

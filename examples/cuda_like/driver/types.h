@@ -22,12 +22,16 @@ enum CUresult {
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_INVALID_CONTEXT = 201,
   CUDA_ERROR_INVALID_HANDLE = 400,
+  CUDA_ERROR_ILLEGAL_STATE = 401,
   CUDA_ERROR_NOT_FOUND = 500,
   CUDA_ERROR_NOT_READY = 600,
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
   CUDA_ERROR_LAUNCH_FAILED = 719,
   CUDA_ERROR_NOT_PERMITTED = 800,
+  CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+  CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
   CUDA_ERROR_UNKNOWN = 999,
 };
 
@@ -59,6 +63,10 @@ enum : unsigned {
   CU_EVENT_DISABLE_TIMING = 2,
 };
 
+enum CUstreamCaptureMode {
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2,  // permits calls like cuMemAlloc
+};
+
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
 using cuuint64_t = uint64_t;
@@ -67,6 +75,8 @@ using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
 using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphExec = struct CUgraphExec_st*;
 using CUstreamCallback = void (*)(CUstream stream, CUresult status,
                                   void* argument);
 using CUhostFn = void (*)(void* argument);
@@ -103,6 +113,7 @@ enum cublasMath_t {
 enum cublasComputeType_t {
   CUBLAS_COMPUTE_32F = 68,
   CUBLAS_COMPUTE_64F = 70,
+  CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
 };
 enum cublasGemmAlgo_t {
   CUBLAS_GEMM_DEFAULT = -1,

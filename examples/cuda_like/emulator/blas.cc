@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@ namespace cuda_like {
 struct cublasContext {
   CUctx_st& context;
   CUstream stream = nullptr;
+  void* workspace = nullptr;  // null: its own
   // cuBLAS's handles are for one thread at a time.
   std::atomic<bool> is_busy{false};
 };
@@ -96,6 +98,23 @@ void Multiply(const Matrix& a, const Matrix& b, const Matrix& c,
   }
 }
 
+// A float that is rounded to TF32 when it is read: 10 bits of its fraction.
+class Tf32 {
+ public:
+  explicit Tf32(float value) : value_(value) {}
+  explicit operator float() const {
+    uint32_t bits;
+    std::memcpy(&bits, &value_, sizeof(bits));
+    bits = (bits + 0x1000) & ~uint32_t{0x1fff};
+    float rounded;
+    std::memcpy(&rounded, &bits, sizeof(bits));
+    return rounded;
+  }
+
+ private:
+  float value_;
+};
+
 struct Type {
   cudaDataType code;
   size_t size;
@@ -105,6 +124,7 @@ struct Type {
 };
 constexpr Type kTypes[] = {
     {CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, &Multiply<float, float>},
+    {CUDA_R_32F, 4, CUBLAS_COMPUTE_32F_FAST_TF32, &Multiply<Tf32, float>},
     {CUDA_R_64F, 8, CUBLAS_COMPUTE_64F, &Multiply<double, double>},
     {CUDA_R_16F, 2, CUBLAS_COMPUTE_32F, &Multiply<tfplug::Half, float>},
     {CUDA_R_16BF, 2, CUBLAS_COMPUTE_32F, &Multiply<tfplug::BFloat16, float>},
@@ -117,6 +137,10 @@ cublasStatus_t Enqueue(cublasContext& handle, const Type& type, Matrix a,
         matrix->address, matrix->Bytes(count, type.size));
     if (!address.ok()) return CUBLAS_STATUS_EXECUTION_FAILED;
     matrix->address = *address;
+  }
+  // cuBLAS would allocate a workspace in the graph, which is not emulated.
+  if (handle.stream->capture != nullptr && handle.workspace == nullptr) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   }
   ++products;
   const absl::Status status =
@@ -174,7 +198,18 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, CUstream stream) {
   return RunOnHandle(__func__, handle, [&](cublasContext& on) {
     on.stream = stream;
+    on.workspace = nullptr;
     return stream != nullptr && &stream->context == &on.context
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_INVALID_VALUE;
+  });
+}
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* memory,
+                                     size_t bytes) {
+  return RunOnHandle(__func__, handle, [&](cublasContext& on) {
+    on.workspace = memory;
+    return on.context.device->ToPrivate(memory, bytes).ok()
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_INVALID_VALUE;
   });

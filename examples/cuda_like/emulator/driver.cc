@@ -50,6 +50,8 @@ constexpr Error kErrors[] = {
     CUDA_LIKE_ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
     CUDA_LIKE_ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
     CUDA_LIKE_ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+    CUDA_LIKE_ERROR(CUDA_ERROR_ILLEGAL_STATE,
+                    "the operation cannot be performed in the present state"),
     CUDA_LIKE_ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
     CUDA_LIKE_ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
     CUDA_LIKE_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -58,6 +60,12 @@ constexpr Error kErrors[] = {
                     "peer access is already enabled"),
     CUDA_LIKE_ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
     CUDA_LIKE_ERROR(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),
+    CUDA_LIKE_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                    "operation not permitted when stream is capturing"),
+    CUDA_LIKE_ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                    "operation failed due to a previous error during capture"),
+    CUDA_LIKE_ERROR(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+                    "dependency created on uncaptured work in another stream"),
     CUDA_LIKE_ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 };
 #undef CUDA_LIKE_ERROR
@@ -248,9 +256,19 @@ CUresult cuCtxSetCurrent(CUcontext context) {
   });
 }
 
+// While a stream captures, CUDA permits no waiting for its context.
 CUresult cuCtxSynchronize() {
-  return RunInContext(__func__, [](CUctx_st& context) {
-    return context.device->Synchronize();
+  return RunInContext(__func__, [](CUctx_st& context) -> CUresult {
+    {
+      const std::lock_guard<std::mutex> lock(context.mutex);
+      for (const CUstream stream : context.capturing) {
+        stream->is_invalid = true;
+      }
+      if (!context.capturing.empty()) {
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+      }
+    }
+    return emulator::ToResult(context.device->Synchronize());
   });
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,6 +36,17 @@ struct CUctx_st {
   std::mutex mutex;  // guards the members below
   int users = 0;
   std::vector<CUcontext> peers;
+  std::vector<CUstream> capturing;
+};
+
+// Work that was captured, in order.
+struct CUgraph_st {
+  CUctx_st& context;
+  std::vector<std::function<CUresult()>> works;
+};
+struct CUgraphExec_st {
+  CUctx_st& context;
+  std::shared_ptr<const std::vector<std::function<CUresult()>>> works;
 };
 
 struct CUstream_st {
@@ -43,6 +55,9 @@ struct CUstream_st {
 
   CUctx_st& context;
   std::atomic<int64_t> pending{0};  // works that are not done
+  std::unique_ptr<CUgraph_st> capture;
+  // Whether a call that a capture does not permit has ended it.
+  std::atomic<bool> is_invalid{false};
   rt::Stream stream;
 };
 
@@ -124,13 +139,15 @@ CUresult RunInContext(const char* name, Call call) {
 }
 
 // Does the same as RunInContext for a call that enqueues work on a stream,
-// which must belong to the current context.
+// which must belong to the current context. A stream whose capture has become
+// invalid accepts none.
 template <class Call>
 CUresult RunOnStream(const char* name, CUstream stream, Call call) {
   return RunInContext(name, [&](CUctx_st& context) -> CUresult {
     if (stream == nullptr || &stream->context != &context) {
       return CUDA_ERROR_INVALID_HANDLE;
     }
+    if (stream->is_invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if constexpr (std::is_same_v<decltype(call(*stream)), CUresult>) {
       return call(*stream);
     } else {
@@ -139,10 +156,26 @@ CUresult RunOnStream(const char* name, CUstream stream, Call call) {
   });
 }
 
-// Enqueues `work`, a CUresult(), on the stream; its failure is the context's.
-// The fault "device" makes it fail.
+// Does the same as RunOnStream for a call that a capture does not permit, and
+// makes it invalid.
+template <class Call>
+CUresult RunUncaptured(const char* name, CUstream stream, Call call) {
+  return RunOnStream(name, stream, [&](CUstream_st& on) -> CUresult {
+    if (on.capture == nullptr) return ToResult(call(on));
+    on.is_invalid = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  });
+}
+
+// Enqueues `work`, a CUresult(), on the stream, or adds it to the graph that
+// the stream captures; its failure is the context's. The fault "device" makes
+// it fail.
 template <class Work>
 absl::Status Enqueue(CUstream_st& stream, Work work) {
+  if (stream.capture != nullptr) {
+    stream.capture->works.emplace_back(std::move(work));
+    return absl::OkStatus();
+  }
   ++stream.pending;
   absl::Status status =
       stream.stream.RunOnHost([&stream, work = std::move(work)]() mutable {

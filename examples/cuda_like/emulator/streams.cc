@@ -21,8 +21,20 @@ namespace cuda_like {
 using emulator::Enqueue;
 using emulator::RunInContext;
 using emulator::RunOnStream;
+using emulator::RunUncaptured;
 
 namespace {
+
+std::atomic<int64_t> graph_launches{0}, kernel_launches{0};
+
+// Ends the stream's capture. Returns null if there is none.
+std::unique_ptr<CUgraph_st> StopCapture(CUstream_st& stream) {
+  const std::lock_guard<std::mutex> lock(stream.context.mutex);
+  auto& capturing = stream.context.capturing;
+  capturing.erase(std::remove(capturing.begin(), capturing.end(), &stream),
+                  capturing.end());
+  return std::move(stream.capture);
+}
 
 // Enqueues a copy between private or host addresses.
 absl::Status EnqueueCopy(CUstream_st& stream, void* dst, const void* src,
@@ -201,6 +213,7 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags,
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
   return emulator::Run(__func__, [&] {
+    StopCapture(*stream);
     delete stream;  // runs what is enqueued
     return CUDA_SUCCESS;
   });
@@ -211,28 +224,40 @@ CUresult cuStreamQuery(CUstream stream) {
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult failure = stream->context.failure;
     if (failure != CUDA_SUCCESS) return failure;
+    if (stream->capture != nullptr) {
+      stream->is_invalid = true;
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     return stream->pending == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
-  return RunOnStream(__func__, stream,
-                     [&](CUstream_st& on) { return on.stream.Synchronize(); });
-}
-
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
-  return RunOnStream(__func__, stream, [&](CUstream_st& on) {
-    if (flags != 0) return absl::InvalidArgumentError("flags");
-    absl::Status status = on.stream.WaitFor(event->event);
-    if (!status.ok()) return status;
-    return Enqueue(on, [] { return CUDA_SUCCESS; });  // for cuStreamQuery
+  return RunUncaptured(__func__, stream, [&](CUstream_st& on) {
+    return on.stream.Synchronize();
   });
 }
 
-// The callback runs after a failure, too.
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return RunOnStream(__func__, stream, [&](CUstream_st& on) -> CUresult {
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (on.capture != nullptr) {  // no event here belongs to a capture
+      on.is_invalid = true;
+      return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    }
+    absl::Status status = on.stream.WaitFor(event->event);
+    if (status.ok()) {
+      status = Enqueue(on, [] { return CUDA_SUCCESS; });  // for cuStreamQuery
+    }
+    return emulator::ToResult(status);
+  });
+}
+
+// The callback runs after a failure, too. Unlike cuLaunchHostFunc, this
+// function cannot be captured.
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
                              void* argument, unsigned flags) {
-  return RunOnStream(__func__, stream, [&](CUstream_st& on) {
+  return RunUncaptured(__func__, stream, [&](CUstream_st& on) {
     if (flags != 0) return absl::InvalidArgumentError("flags");
     ++on.pending;
     return on.stream.RunOnHost([&on, callback, argument] {
@@ -242,6 +267,87 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
       --on.pending;
     });
   });
+}
+
+// ---- Graphs ----------------------------------------------------------------
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  return RunOnStream(__func__, stream, [&](CUstream_st& on) -> CUresult {
+    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+    if (on.capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+    on.capture.reset(new CUgraph_st{on.context, {}});
+    const std::lock_guard<std::mutex> lock(on.context.mutex);
+    on.context.capturing.push_back(&on);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return RunInContext(__func__, [&](CUctx_st& context) -> CUresult {
+    *graph = nullptr;
+    if (stream == nullptr || &stream->context != &context) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+    const std::unique_ptr<CUgraph_st> captured = StopCapture(*stream);
+    if (stream->is_invalid.exchange(false)) {
+      return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
+    *graph = new CUgraph_st(std::move(*captured));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
+                                     unsigned long long flags) {
+  return RunInContext(__func__, [&](CUctx_st& context) -> CUresult {
+    if (&graph->context != &context || flags != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    *executable = new CUgraphExec_st{
+        context,
+        std::make_shared<std::vector<std::function<CUresult()>>>(graph->works)};
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+  return emulator::Run(__func__, [&] {
+    delete graph;
+    return CUDA_SUCCESS;
+  });
+}
+
+// A graph that runs is destroyed when it is done.
+CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  return emulator::Run(__func__, [&] {
+    delete executable;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  return RunOnStream(__func__, stream, [&](CUstream_st& on) {
+    if (&executable->context != &on.context) {
+      return absl::InvalidArgumentError("a graph of another device");
+    }
+    ++graph_launches;
+    return Enqueue(on, [works = executable->works] {
+      for (const auto& work : *works) {
+        const CUresult result = work();
+        if (result != CUDA_SUCCESS) return result;
+      }
+      return CUDA_SUCCESS;
+    });
+  });
+}
+
+// For tests: the numbers of graphs and of single kernels that were launched.
+extern "C" CUDA_LIKE_EXPORT int64_t cudaLikeGraphLaunches() {
+  return graph_launches;
+}
+extern "C" CUDA_LIKE_EXPORT int64_t cudaLikeKernelLaunches() {
+  return kernel_launches;
 }
 
 // ---- Events ----------------------------------------------------------------
@@ -261,8 +367,9 @@ CUresult cuEventDestroy_v2(CUevent event) {
   });
 }
 
+// CUDA would make it an event of the capture.
 CUresult cuEventRecord(CUevent event, CUstream stream) {
-  return RunOnStream(__func__, stream, [&](CUstream_st& on) {
+  return RunUncaptured(__func__, stream, [&](CUstream_st& on) {
     if (&event->context != &on.context) {
       return absl::InvalidArgumentError("an event of another device");
     }
@@ -356,6 +463,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
         block_z != 1 || extra != nullptr) {
       return absl::InvalidArgumentError("a launch of this form");
     }
+    if (on.capture == nullptr) ++kernel_launches;
     return Enqueue(on, [run_block = function->run_block, grid_x,
                         copied = Arguments(*function, arguments)]() mutable {
       if (!copied.is_valid()) return CUDA_ERROR_ILLEGAL_ADDRESS;

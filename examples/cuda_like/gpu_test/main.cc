@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "generated_kernels.h"
+#include "graphs.h"
 #include "products.h"
 
 extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
   tfplug::testing::FakeDevice& first = *(*host)->Device(0).value();
   passed &=
       Report("Benchmarks", benchmarks::GeneratedKernels(kernels, first).Run());
+  passed &= Report("Graphs", cuda_like::CompareGraphs(kernels, first));
   if (has_blas) {
     passed &= Report("Products by cuBLAS",
                      cuda_like::CompareProducts(kernels, with_blas, first));

@@ -9,6 +9,7 @@
 #include "tfplug/primitives/internal/compose.h"
 #include "tfplug/primitives/internal/composed_fused.h"
 #include "tfplug/primitives/internal/table_of.h"
+#include "tfplug/primitives/launch_graph.h"
 #include "tfplug/primitives/launcher.h"
 #include "tfplug/primitives/nn.h"
 #ifndef TFPLUG_SEPARATE
@@ -226,6 +227,20 @@ class Backend {
                                     const Operand& gradient) {
     return primitives_internal::ComposeCrossEntropy(launcher, logits, labels,
                                                     loss, gradient);
+  }
+
+  // ---- Optional: graphs ----------------------------------------------------
+
+  // Returns a graph that repeats `work` on `stream`: calls work(other), which
+  // enqueues primitives, with a stream that captures them instead of running
+  // them. Regions (passes/compile_regions.h) call it for launches that were
+  // repeated with the same addresses. The memory of the operands may be freed
+  // before the graph, which then is not launched until the same addresses are
+  // allocated again. After a failure, that of `work` included, the launches are
+  // enqueued one by one. The default has no graphs.
+  virtual NewLaunchGraph Capture(StreamT& /*stream*/,
+                                 const CapturedWork<StreamT>& /*work*/) {
+    return nullptr;
   }
 
   // ---- Properties of the hardware ------------------------------------------

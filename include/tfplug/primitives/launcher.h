@@ -16,6 +16,7 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/ir/reduction.h"
 #include "tfplug/ir/view.h"
+#include "tfplug/primitives/launch_graph.h"
 #include "tfplug/primitives/nn.h"
 
 #pragma GCC visibility push(hidden)
@@ -95,6 +96,9 @@ struct PrimitiveTable {
                                 const Operand&);
   absl::Status (*enqueue)(void* backend, void* stream, Launcher&,
                           const OwnWork&, Operands);
+  // Backend::Capture; null if the backend has no graphs.
+  NewLaunchGraph (*capture)(void* backend, void* stream,
+                            const std::function<absl::Status(void*)>& work);
 };
 
 [[gnu::cold, gnu::noinline]] inline absl::Status WrongOperands() {
@@ -305,7 +309,8 @@ class Launcher {
   // primitive. It must access no memory but that of its operands, by the
   // addresses in its arguments, and keep what else it needs by value: a region
   // (passes/compile_regions.h) calls it again, on any thread, with operands of
-  // the same types, shapes and order in other memory.
+  // the same types, shapes and order in other memory. It must enqueue the same
+  // work each time: a graph (Backend::Capture) repeats what it has enqueued.
   template <class Stream, class Work>
   absl::Status Enqueue(Operands operands, Work work) {
     return table_->enqueue(

@@ -104,6 +104,7 @@ def _open(options):
     from tensorflow.python.framework import load_library
     load_library.load_pluggable_device_library(str(options.plugin.resolve()))
     tf.config.set_soft_device_placement(False)
+    tf.config.experimental.enable_tensor_float_32_execution(False)
     from op_sweep import plan
     all_types = plan.device_types()
     present = {each.device_type for each in tf.config.list_physical_devices()}

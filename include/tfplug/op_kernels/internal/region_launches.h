@@ -51,7 +51,8 @@ class RecordedLaunch {
   virtual absl::Status Run(const Target& target,
                            const std::vector<char*>& buffers) const = 0;
 
-  int node = 0;  // the node of the region that launches it
+  int node = 0;      // the node of the region that launches it
+  int scratch = -1;  // the buffer of its temporary memory; -1: it needs none
 };
 
 // ---- Arguments that are kept -------------------------------------------------

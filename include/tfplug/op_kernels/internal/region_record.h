@@ -13,10 +13,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/kernel_context.h"
+#include "tfplug/kernel/region_op.h"
+#include "tfplug/op_kernels/internal/region_graphs.h"
 #include "tfplug/op_kernels/internal/region_launches.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/op_kernels/op_run.h"
@@ -38,10 +41,43 @@ struct RegionBuffer {
   int64_t offset = 0;         // in the arena
 };
 
+// The temporary memory of one launch after the other, in the arena.
+class ArenaScratch final : public Scratch {
+ public:
+  static constexpr int64_t kAlignment = 256;
+
+  static int64_t RoundUp(int64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  // Sets the memory of the next launch, which that of the last one may overlap.
+  void Reset(char* begin, size_t size) {
+    next_ = begin;
+    left_ = static_cast<int64_t>(size);
+  }
+
+  absl::StatusOr<void*> Allocate(int64_t bytes) override {
+    if (bytes == 0) return static_cast<void*>(nullptr);
+    const int64_t size = RoundUp(bytes);
+    if (size > left_) {
+      return absl::InternalError(
+          "a launch of a region needs more temporary memory than when it was "
+          "recorded; set TFPLUG_REGIONS=0 and report the op");
+    }
+    void* const memory = next_;
+    next_ += size;
+    left_ -= size;
+    return memory;
+  }
+
+ private:
+  char* next_ = nullptr;
+  int64_t left_ = 0;
+};
+
 // Gives each buffer of the arena a place such that buffers that are used at the
 // same time do not overlap. Returns the size of the arena.
 inline int64_t PlanArena(std::vector<RegionBuffer>& buffers) {
-  constexpr int64_t kAlignment = 256;
   std::vector<RegionBuffer*> placed;
   int64_t size = 0;
   for (RegionBuffer& buffer : buffers) {
@@ -60,8 +96,7 @@ inline int64_t PlanArena(std::vector<RegionBuffer>& buffers) {
     for (const RegionBuffer* other : others) {
       if (buffer.offset + bytes <= other->offset) break;
       const int64_t end = other->offset + static_cast<int64_t>(other->size);
-      buffer.offset = std::max(
-          buffer.offset, (end + kAlignment - 1) / kAlignment * kAlignment);
+      buffer.offset = std::max(buffer.offset, ArenaScratch::RoundUp(end));
     }
     size = std::max(size, buffer.offset + bytes);
     placed.push_back(&buffer);
@@ -111,13 +146,9 @@ class RegionRecord {
   // Enqueues the launches and sets the outputs.
   absl::Status Replay(KernelContext& context, const std::vector<Tensor>& inputs,
                       const runtime::Subgraph& subgraph) const {
-    OpRun arena_run(context), run(context);
+    OpRun run(context);
     TFPLUG_ASSIGN_OR_RETURN(void* const stream,
                             registered_backend.get_stream(context));
-    TFPLUG_RETURN_IF_ERROR(run.Start(/*on_host=*/false));
-    const Target target = {registered_backend.table,
-                           registered_backend.get_backend(), stream,
-                           &run.launcher()};
     std::vector<Tensor> outputs(outputs_.size());
     for (size_t k = 0; k < outputs_.size(); ++k) {
       const Output& output = outputs_[k];
@@ -130,7 +161,7 @@ class RegionRecord {
                     output.host_value.size());
       }
     }
-    TFPLUG_ASSIGN_OR_RETURN(void* const arena, arena_run.Allocate(arena_size_));
+    TFPLUG_ASSIGN_OR_RETURN(void* const arena, run.Allocate(arena_size_));
     std::vector<char*> addresses(buffers_.size() + 1);  // null first
     for (size_t b = 0; b < buffers_.size(); ++b) {
       const RegionBuffer& buffer = buffers_[b];
@@ -141,17 +172,19 @@ class RegionRecord {
                              ? static_cast<char*>(outputs[index].data())
                              : static_cast<char*>(arena) + buffer.offset;
     }
-    for (const auto& launch : launches_) {
-      absl::Status status = launch->Run(target, addresses);
-      if (status.ok()) {
-        // What a primitive that is composed of others has allocated.
-        run.FreeTemporaries();
-        continue;
-      }
-      const runtime::SubNode& node =
-          subgraph.nodes()[static_cast<size_t>(launch->node)];
-      const std::string text = "op '" + node.op + "', node '" + node.name + "'";
-      return internal::Annotate(status, text.c_str());
+    const auto enqueue = [&](void* on) {
+      return Enqueue(on, addresses, subgraph);
+    };
+    const auto log = [&](const std::string& decision) {
+      if (!AreRegionsLogged()) return;
+      LogRegions(
+          absl::StrCat("the ", launches_.size(), " launches of the region '",
+                       context.GetNodeName().value_or(""), "' ", decision));
+    };
+    if (!graphs_->Launch(*registered_backend.table,
+                         registered_backend.get_backend(), stream, addresses,
+                         enqueue, log)) {
+      TFPLUG_RETURN_IF_ERROR(enqueue(stream));
     }
     for (size_t k = 0; k < outputs_.size(); ++k) {
       if (outputs_[k].buffer < 0) continue;
@@ -170,11 +203,37 @@ class RegionRecord {
  private:
   friend class RegionRecorder;
 
+  // Enqueues the launches, of which the first buffer is null.
+  absl::Status Enqueue(void* stream, const std::vector<char*>& buffers,
+                       const runtime::Subgraph& subgraph) const {
+    ArenaScratch scratch;
+    void* const backend = registered_backend.get_backend();
+    Launcher launcher(registered_backend.table, backend, stream, &scratch);
+    const Target target = {registered_backend.table, backend, stream,
+                           &launcher};
+    for (const auto& launch : launches_) {
+      if (launch->scratch >= 0) {
+        const auto b = static_cast<size_t>(launch->scratch);
+        scratch.Reset(buffers[b + 1], buffers_[b].size);
+      } else {
+        scratch.Reset(nullptr, 0);
+      }
+      absl::Status status = launch->Run(target, buffers);
+      if (status.ok()) continue;
+      const runtime::SubNode& node =
+          subgraph.nodes()[static_cast<size_t>(launch->node)];
+      const std::string text = "op '" + node.op + "', node '" + node.name + "'";
+      return internal::Annotate(status, text.c_str());
+    }
+    return absl::OkStatus();
+  }
+
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<RegionBuffer> buffers_;
   std::vector<std::unique_ptr<RecordedLaunch>> launches_;
   int64_t arena_size_ = 0;
+  std::unique_ptr<RegionGraphs> graphs_;
 };
 
 }  // namespace tfplug::op_kernels_internal

@@ -68,6 +68,8 @@ class RegionRecorder final : public LaunchObserver {
     }
     if (why_not_ != nullptr) return nullptr;
     record_->arena_size_ = PlanArena(record_->buffers_);
+    record_->graphs_ =
+        std::make_unique<RegionGraphs>(record_->launches_.size());
     return std::move(record_);
   }
 
@@ -77,8 +79,11 @@ class RegionRecorder final : public LaunchObserver {
     const runtime::SubValue* const v =
         value >= 0 ? &subgraph_.value(value) : nullptr;
     if (v != nullptr && v->port.on_host) return OnHostValue(*v, tensor);
-    // A primitive that is composed of others allocates again in each replay.
-    if (in_launch_) return;
+    if (in_launch_) {
+      scratch_size_ +=
+          ArenaScratch::RoundUp(static_cast<int64_t>(tensor.byte_size()));
+      return;
+    }
     const bool is_output = v != nullptr && v->output >= 0;
     AddBuffer(
         is_output ? RegionBuffer::Kind::kOutput : RegionBuffer::Kind::kArena,
@@ -264,10 +269,24 @@ class RegionRecorder final : public LaunchObserver {
     Launcher launcher(target_.table, target_.backend, target_.stream, scratch_);
     Target target = target_;
     target.launcher = &launcher;
+    scratch_size_ = 0;
     in_launch_ = true;
     absl::Status status = call(target);
     in_launch_ = false;
+    if (scratch_size_ > 0) AddScratch();
     return status;
+  }
+  // Adds the temporary memory of the last launch, which is in the arena in each
+  // replay, so that its address does not change in a graph.
+  void AddScratch() {
+    RegionBuffer buffer;
+    buffer.size = static_cast<size_t>(scratch_size_);
+    buffer.first = buffer.last =
+        static_cast<int>(record_->launches_.size()) - 1;
+    record_->launches_.back()->scratch =
+        static_cast<int>(record_->buffers_.size());
+    record_->buffers_.push_back(buffer);
+    places_.push_back({nullptr, false});
   }
   template <auto member, bool kLauncher, class... A>
   absl::Status AddCall(A... arguments) {
@@ -368,6 +387,7 @@ class RegionRecorder final : public LaunchObserver {
   std::vector<std::pair<int, Tensor>> host_outputs_;
   const char* why_not_ = nullptr;
   bool shares_memory_ = false, starts_ = false, in_launch_ = false;
+  int64_t scratch_size_ = 0;  // of the launch that is being recorded
   Target target_ = {};
   Scratch* scratch_ = nullptr;
   int node_ = 0;

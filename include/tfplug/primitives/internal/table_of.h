@@ -2,6 +2,7 @@
 #ifndef TFPLUG_PRIMITIVES_INTERNAL_TABLE_OF_H_
 #define TFPLUG_PRIMITIVES_INTERNAL_TABLE_OF_H_
 
+#include <functional>
 #include <type_traits>
 
 #include "absl/types/span.h"
@@ -10,6 +11,11 @@
 #include "tfplug/primitives/launcher.h"
 
 #pragma GCC visibility push(hidden)
+
+namespace tfplug {
+template <class StreamT>
+class Backend;
+}  // namespace tfplug
 
 namespace tfplug::primitives_internal {
 
@@ -77,6 +83,13 @@ struct TableOf {
       if (!SimplifyLoops(in, out)) return absl::OkStatus();
       return Self(self).B::Reduce(On(stream), reduction, in, out);
     }
+  }
+
+  static NewLaunchGraph Capture(
+      void* self, void* stream,
+      const std::function<absl::Status(void*)>& work) {
+    return Self(self).B::Capture(On(stream),
+                                 [&](Stream& on) { return work(&on); });
   }
 
   // Each primitive has a row of its name. `a` are its arguments after the
@@ -153,6 +166,10 @@ struct TableOf {
     table.enqueue = [](void*, void* stream, Launcher&,
                        const primitives::OwnWork& work,
                        Operands operands) { return work(stream, operands); };
+    if constexpr (!std::is_same_v<decltype(&B::Capture),
+                                  decltype(&Backend<Stream>::Capture)>) {
+      table.capture = &Capture;
+    }
     return table;
   }
 
