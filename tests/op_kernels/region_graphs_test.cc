@@ -97,14 +97,15 @@ TEST_CASE("addresses that do not repeat end the search for graphs") {
   RegionGraphs graphs(10);
   CHECK_FALSE(device.Run(graphs, 1));
   CHECK(device.Run(graphs, 1));
-  for (int64_t address = 2; address < 65; ++address) {
-    CHECK_FALSE(device.Run(graphs, address));
+  int64_t address = 1;
+  for (int run = 1; run < RegionGraphs::kMostMisses; ++run) {
+    CHECK_FALSE(device.Run(graphs, ++address));
   }
-  CHECK(device.Run(graphs, 64));
-  for (int64_t address = 65; address < 129; ++address) {
-    CHECK_FALSE(device.Run(graphs, address));
+  CHECK(device.Run(graphs, address));
+  for (int run = 0; run < RegionGraphs::kMostMisses; ++run) {
+    CHECK_FALSE(device.Run(graphs, ++address));
   }
-  CHECK_FALSE(device.Run(graphs, 128));
+  CHECK_FALSE(device.Run(graphs, address));
   CHECK(device.captures == 2);
   CHECK(device.alive == 0);
   CHECK(device.log ==

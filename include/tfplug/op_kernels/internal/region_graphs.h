@@ -32,7 +32,7 @@ class RegionGraphs {
   // Addresses that are remembered, each with its graph if it came again.
   static constexpr size_t kMost = 16;
   // Runs in a row without known addresses, after which graphs are given up.
-  static constexpr int kMostMisses = 64;
+  static constexpr int kMostMisses = 1024;
 
   // Reads TFPLUG_REGION_GRAPHS.
   explicit RegionGraphs(size_t num_launches)
