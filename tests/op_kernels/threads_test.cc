@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fixture.h"
 #include "queue_device.h"
 #include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/host_task_kernel.h"
+#include "tfplug/op_kernels/internal/shards.h"
 #include "tfplug/op_kernels/read_then_host_kernel.h"
 #include "tfplug/op_kernels/register.h"
 #include "tfplug/primitives/reference_backend.h"
@@ -165,6 +169,66 @@ TEST_CASE("a task or continuation that throws does not end its thread") {
   continuation_ran.Wait();
 }
 
+TEST_CASE("a shard that throws fails them all") {
+  using tfplug::op_kernels_internal::ForEachShard;
+  const absl::Status status = ForEachShard(100, 4, [](int64_t begin, int64_t) {
+    if (begin > 50) throw std::runtime_error("it threw");
+    return absl::OkStatus();
+  });
+  CHECK(status.message().find("it threw") != std::string::npos);
+}
+
 #endif
+
+TEST_CASE("shards contain each number once") {
+  using tfplug::op_kernels_internal::ForEachShard;
+  for (const int64_t count : {0, 1, 2, 7, 100, 1000}) {
+    for (const int64_t threads : {0, 1, 2, 50}) {
+      std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
+      const absl::Status status =
+          ForEachShard(count, threads, [&](int64_t begin, int64_t end) {
+            CHECK(begin < end);
+            for (; begin < end; ++begin) ++runs[static_cast<size_t>(begin)];
+            return absl::OkStatus();
+          });
+      CHECK(status.ok());
+      for (const std::atomic<int>& n : runs) CHECK(n == 1);
+    }
+  }
+}
+
+TEST_CASE("no shard waits for a thread that works for another kernel") {
+  using tfplug::op_kernels_internal::Continuations;
+  using tfplug::op_kernels_internal::ForEachShard;
+  Flag end;
+  const int busy = 2 + static_cast<int>(std::thread::hardware_concurrency());
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < busy; ++i) {
+    CHECK(Continuations::Add([&] {
+            end.Wait();
+            ++ended;
+          }).ok());
+  }
+  int64_t sum = 0;
+  CHECK(ForEachShard(10, 4, [&](int64_t begin, int64_t last) {
+          for (; begin < last; ++begin) sum += begin;
+          return absl::OkStatus();
+        }).ok());
+  CHECK(sum == 45);
+  end.Set();
+  while (ended < busy) std::this_thread::yield();
+}
+
+TEST_CASE("shards end at the first error") {
+  using tfplug::op_kernels_internal::ForEachShard;
+  std::atomic<int64_t> most = 0;
+  const absl::Status status =
+      ForEachShard(1000, 2, [&](int64_t begin, int64_t end) {
+        if (begin > most) most = begin;
+        return end > 500 ? absl::DataLossError("at 500") : absl::OkStatus();
+      });
+  CHECK(status == absl::DataLossError("at 500"));
+  CHECK(most < 900);
+}
 
 }  // namespace

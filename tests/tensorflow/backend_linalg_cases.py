@@ -30,6 +30,57 @@ def factors(seed):
     return result
 
 
+def singular_values(seed):
+    """Returns how far singular values are from NumPy's, and the products of the factors
+    from the matrix, relative to the matrix, for matrices that are hard to decompose."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(seed)
+    result = []
+    with tf.device(DEVICE):
+        for m, n in ((1, 4), (4, 4), (3, 20), (17, 17), (40, 60), (90, 70)):
+            drawn = random.normal(size=(m, n))
+            without = drawn.copy()
+            without[m // 2] = without[:, n // 2] = 0
+            for x in (drawn, without, drawn[:, :1] * drawn[:1], np.zeros([m, n]),
+                      np.ones([m, n]), np.eye(m, n), np.triu(np.round(drawn)),
+                      drawn * 1e-250, drawn * 1e250, drawn * 10. ** -np.arange(n)):
+                s, u, v = tf.linalg.svd(tf.stack([x] * 3), full_matrices=True)
+                largest = max(np.abs(x).max(), 1e-300)
+                values = np.linalg.svd(x / largest, compute_uv=False)
+                result.append(float(np.abs(s / largest - values).max()))
+                result.append(float(np.abs(
+                    tf.linalg.svd(x, compute_uv=False) / largest - values).max()))
+                p = min(m, n)
+                product = u[..., :p] @ (s[..., None] / largest * tf.linalg.adjoint(v)[:, :p])
+                result.append(float(np.abs(product - x / largest).max()))
+                for q in (u, v):
+                    result.append(float(np.abs(
+                        tf.linalg.adjoint(q) @ q - np.eye(q.shape[-1])).max()))
+    return result
+
+
+def not_finite():
+    """Returns how many results are not NaN, of matrices with an element that is not
+    finite."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    result = []
+    with tf.device(DEVICE):
+        for shape in ((3, 3), (20, 4), (4, 20), (40, 30)):
+            for bad in (np.nan, np.inf):
+                x = np.random.default_rng(1).normal(size=shape)
+                x[1, 1] = bad
+                for full in (False, True):
+                    for y in tf.linalg.svd(x, full_matrices=full):
+                        result.append(int(np.isfinite(y).sum()))
+                result.append(int(np.isfinite(
+                    tf.linalg.svd(x, compute_uv=False)).sum()))
+    return result
+
+
 def complex_results(seed):
     """Returns how far results of complex numbers are from NumPy's."""
     import numpy as np

@@ -221,7 +221,7 @@ INVALID = [
     ("Einsum", dict(inputs=[[1.0]], equation="i"), "the equation must"),
     ("Einsum", dict(inputs=[[1.0, 2.0], [1.0] * 3], equation="i,i->i"),
      "sizes 2 and 3"),
-    ("Qr", dict(input=[1.0]), "must have rank >= 2"),
+    ("Qr", dict(input=[1.0]), "must have rank >= 2, got 1"),
     ("MatrixDiagPartV3", dict(input=[[1.0]], k=5, padding_value=0.0),
      "k is out of bound"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=0, num_rows=1, num_cols=1,

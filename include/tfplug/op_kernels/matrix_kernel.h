@@ -15,6 +15,7 @@
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/host_task_kernel.h"
 #include "tfplug/op_kernels/internal/eigen_version.h"
+#include "tfplug/op_kernels/internal/shards.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -55,9 +56,9 @@ class MatrixKernel final : public HostTaskKernel {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Shape& x = inputs[i];
       if (x.rank() < 2) {
-        return absl::InvalidArgumentError("Input tensor " + std::to_string(i) +
-                                          " must have rank >= 2, not shape " +
-                                          x.ToString());
+        return absl::InvalidArgumentError(
+            "Input tensor " + std::to_string(i) + " must have rank >= 2, got " +
+            std::to_string(x.rank()) + ": " + x.ToString());
       }
       Shape outer(x.dims().first(static_cast<size_t>(x.rank()) - 2));
       if (i == 0) batch = outer;
@@ -105,6 +106,8 @@ class MatrixKernel final : public HostTaskKernel {
   }
 
  private:
+  static constexpr int64_t kLeastSizeOfShard = 1 << 14;
+
   template <class T>
   absl::Status ComputeIn(absl::Span<const HostArray> inputs,
                          absl::Span<const HostArray> outputs) const {
@@ -114,17 +117,36 @@ class MatrixKernel final : public HostTaskKernel {
     }
     const absl::Span<const int64_t> batch =
         outputs[0].shape.dims().first(static_cast<size_t>(batch_rank));
-    int64_t count = 1;
+    int64_t count = 1, size_of_all = 0;
     for (int64_t size : batch) count *= size;
-    for (int64_t i = 0; i < count; ++i) {
-      MatricesOf<T> in, out;
-      for (const HostArray& array : inputs) {
-        in.push_back(NewMatrix<T>(array, array.shape.rank() - 2));
-        Visit(array, IndexIn(array.shape, batch, i), in.back(),
+    for (const HostArray& array : inputs) {
+      size_of_all += array.shape.num_elements();
+    }
+    // Tiny matrices are computed faster than a thread starts.
+    return ForEachShard(count, size_of_all / kLeastSizeOfShard,
+                        [&](int64_t begin, int64_t end) {
+                          return ComputeShard<T>(inputs, outputs, batch, begin,
+                                                 end);
+                        });
+  }
+
+  // Computes matrices of the batch.
+  template <class T>
+  absl::Status ComputeShard(absl::Span<const HostArray> inputs,
+                            absl::Span<const HostArray> outputs,
+                            absl::Span<const int64_t> batch, int64_t begin,
+                            int64_t end) const {
+    MatricesOf<T> in, out;
+    for (const HostArray& array : inputs) {
+      in.push_back(NewMatrix<T>(array, array.shape.rank() - 2));
+    }
+    for (const HostArray& array : outputs) {
+      out.push_back(NewMatrix<T>(array, static_cast<int>(batch.size())));
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      for (size_t k = 0; k < in.size(); ++k) {
+        Visit(inputs[k], IndexIn(inputs[k].shape, batch, i), in[k],
               [](auto& from, T& to) { to = T(from); });
-      }
-      for (const HostArray& array : outputs) {
-        out.push_back(NewMatrix<T>(array, batch_rank));
       }
       TFPLUG_RETURN_IF_ERROR(op_.Run(in, out));
       for (size_t k = 0; k < out.size(); ++k) {
