@@ -122,6 +122,9 @@ TEST_CASE("attention") {
       attend(0, rows, whole, shares);
       whole.Check(y);
       shares.Check(probabilities);
+      for (size_t i = 0; i < probabilities.size(); ++i) {
+        if (probabilities[i] == 0) CHECK(shares.values[i] == 0);
+      }
       // A query has the same result, whatever is computed with it.
       for (int64_t begin = 0; begin < rows; begin += 3) {
         attend(begin, std::min(rows, begin + 3), in_pieces, shares_in_pieces);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/row_code.h"
 #include "levels.h"
 
 // Compares the loops of Map and Reduce of each level with those that tfplug
@@ -119,7 +120,21 @@ TEST_CASE("NaN, infinities and zeros have the same results in all levels") {
         CAPTURE(a[i]);
         CHECK(std::isnan(y[i]) == std::isnan(want[i]));
         CHECK(std::isinf(y[i]) == std::isinf(want[i]));
+        if (std::isinf(a[i])) CHECK((y[i] == 0) == (want[i] == 0));
       }
+    });
+  }
+}
+
+TEST_CASE("the probability of an infinitely small logit is 0") {
+  for (const int64_t size : {2, 5, 16, 37}) {
+    Floats logits(static_cast<size_t>(size), -HUGE_VALF);
+    logits[1] = -1;
+    ForEachLevel([&](const SimdCode& code) {
+      Floats y(logits.size());
+      RowsOf(code).softmax(logits.data(), y.data(), 1, size);
+      CHECK(std::count(y.begin(), y.end(), 0.0f) == size - 1);
+      CHECK(y[1] == 1);
     });
   }
 }

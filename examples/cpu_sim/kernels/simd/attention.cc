@@ -127,6 +127,7 @@ class Attention {
       }
       FinishScores(t + i, row);
       row = (row - row.maxCoeff()).exp();
+      ClearTiny(row.size(), row.data());
       row /= row.sum();
       if (probabilities != nullptr) {
         Map(probabilities + i * a_.keys, a_.keys) = row;

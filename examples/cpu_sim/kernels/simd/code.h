@@ -43,6 +43,13 @@ extern const BatchNormCode kBatchNorm;
 
 namespace {  // NOLINT(google-build-namespaces): once for each level
 
+// Eigen takes the exponential of each number below -88.723, also of -infinity,
+// for that of -88.723: makes such results 0.
+inline void ClearTiny(int64_t n, float* y) {
+  CPU_SIM_NO_OVERLAP
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 2.95e-39f ? 0 : y[i];
+}
+
 // The taps [begin, end) of a window that are inside the image.
 struct Taps {
   int64_t begin;

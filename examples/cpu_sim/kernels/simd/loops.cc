@@ -85,7 +85,12 @@ bool ComputeFunction(Opcode opcode, int64_t n, float* y, const float* x) {
   switch (opcode) {
     case Opcode::kExp:
       ForEachPiece(
-          n, y, x, kGapOfExp, [](const Piece& in) -> Piece { return in.exp(); },
+          n, y, x, kGapOfExp,
+          [](const Piece& in) -> Piece {
+            Piece out = in.exp();
+            ClearTiny(kPiece, out.data());
+            return out;
+          },
           [](float each) { return std::exp(each); });
       return true;
     case Opcode::kExpm1:

@@ -26,6 +26,7 @@ struct Normalization {
 Normalization SoftmaxRow(const ConstRowMap& x, RowMap y) {
   const float largest = x.maxCoeff();
   y = (x - largest).exp();
+  ClearTiny(y.size(), y.data());
   const float sum = y.sum();
   y /= sum;
   return {largest, std::log(sum)};
