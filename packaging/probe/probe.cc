@@ -8,6 +8,10 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
+#ifdef HAS_COMPILED_LIBRARY
+extern "C" void TF_InitKernel() {}  // A file of the plug-in itself has it.
+#endif
+
 extern "C" __attribute__((visibility("default"))) bool SE_InitPlugin(int i) {
   absl::Status status = absl::InternalError(absl::StrCat(i));
   status.SetPayload("key", absl::Cord("value"));

@@ -106,8 +106,9 @@ def add_parser(commands):
     parser = commands.add_parser(
         "abseil", help="build an Abseil that plug-ins can contain",
         description=f"Builds a static, hidden, position-independent Abseil {_VERSION} "
-        "once, in ~/.cache/tfplug, and prints its prefix. pip fetches the source. CXX names "
-        "the compiler, which may be one for another processor.")
+        "once, in ~/.cache/tfplug, and prints its prefix. pip fetches the source. A wheel "
+        "of tfplug for one processor contains it. CXX names the compiler, which may be one "
+        "for another processor.")
     _add_arguments(parser)
     parser.set_defaults(run=run)
 
@@ -226,27 +227,66 @@ def _compiler():
     return shlex.split(os.environ.get("CXX", "c++"))
 
 
-def _name():
-    """Returns the name of the build in the cache: with a compiler for another processor,
-    as in CXX=aarch64-linux-gnu-g++, that of its processor."""
+def _processor():
+    """Returns the processor for which the compiler compiles: with
+    CXX=aarch64-linux-gnu-g++, another one than this machine's."""
     try:
         machine = subprocess.run([*_compiler(), "-dumpmachine"], check=True, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     except (OSError, subprocess.CalledProcessError):
-        return "abseil"
-    processor = machine.split("-")[0].strip()
+        return os.uname().machine
+    return machine.split("-")[0].strip()
+
+
+def _name():
+    """Returns the name of the build in the cache."""
+    processor = _processor()
     return "abseil" if processor == os.uname().machine else f"{processor}-abseil"
 
 
+def _links(prefix):
+    """Returns whether the compiler links the libraries of `prefix` into a plug-in: one with
+    another standard library, or a much older one, does not."""
+    libraries = prefix / "lib"
+    with tempfile.TemporaryDirectory() as directory:
+        command = [*_compiler(), "-shared", "-fPIC", "-x", "c++", "-", "-x", "none",
+                   "-o", f"{directory}/plugin.so", "-Wl,--no-undefined",
+                   "-Wl,--whole-archive", libraries / "libtfplug.a",
+                   "-Wl,--no-whole-archive", libraries / "libabsl.a", "-ldl", "-pthread"]
+        try:
+            done = subprocess.run(list(map(str, command)), check=False, text=True,
+                                  input='extern "C" void TF_InitKernel() {}',
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except OSError:
+            return False  # The build says that there is no compiler.
+    return done.returncode == 0
+
+
+def _packaged():
+    """Returns the prefix in a wheel for the compiler's processor, which has an Abseil and
+    tfplug's library, compiled, or None."""
+    prefix = pathlib.Path(__file__).resolve().parent / "compiled" / _processor()
+    if not prefix.is_dir():
+        return None
+    if _links(prefix):
+        return prefix
+    print(f"tfplug abseil: {shlex.join(_compiler())} cannot link the compiled library of "
+          "this package, so projects compile it", file=sys.stderr)
+    return None
+
+
 def find():
-    """Returns the prefix of the Abseil in the cache, or None."""
-    return kept_build.find(kept_build.cache(), _name(), _RECIPE)
+    """Returns the prefix of the Abseil in the package or in the cache, or None."""
+    return _packaged() or kept_build.find(kept_build.cache(), _name(), _RECIPE)
 
 
 def build(source=None):
     """Builds Abseil, unless it is in the cache, and returns its prefix."""
+    packaged = None if source else _packaged()
+    if packaged:
+        return packaged
     with kept_build.locked(kept_build.cache(), _name()):
-        return find() or _build(source)
+        return kept_build.find(kept_build.cache(), _name(), _RECIPE) or _build(source)
 
 
 def _build(source):

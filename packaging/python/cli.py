@@ -39,7 +39,11 @@ def _flags(options):
             elif variable in found:
                 found[variable] += value.split()
     found["Cflags"].append(f"-I{prefix}/include")
-    found["Libs"] += [f"-L{prefix}/lib", "-labsl", "-pthread"]
+    found["Libs"].append(f"-L{prefix}/lib")
+    if (prefix / "lib/libtfplug.a").exists():
+        found["Cflags"].append("-DTFPLUG_SEPARATE")
+        found["Libs"].append("-ltfplug")
+    found["Libs"] += ["-labsl", "-pthread"]
     names = {"--cflags": "Cflags", "--libs": "Libs"}
     print(*dict.fromkeys(flag for option in options.flags for flag in found[names[option]]))
     return 0

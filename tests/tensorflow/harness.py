@@ -42,14 +42,18 @@ import installed_plugins
 TIMEOUT_SECONDS = 400  # importing TensorFlow alone takes 3 to 30 seconds
 
 
+def build_path():
+    """Returns the directory in which the plug-ins were built."""
+    return pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
+
+
 def plugin_path():
     """Returns the path of the plug-in under test: $TFPLUG_CPU_SIM, or the default
     build's."""
     named = os.environ.get("TFPLUG_CPU_SIM")
     if named:
         return pathlib.Path(named).resolve()
-    build = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
-    return build / "examples/cpu_sim/libtfplug_cpu_sim.so"
+    return build_path() / "examples/cpu_sim/libtfplug_cpu_sim.so"
 
 
 def small_plugin_path(name):
@@ -68,18 +72,29 @@ def without_xla_on_cpu(device):
 
 
 def package_environment(place):
-    """Makes a virtual environment with the Python package and this TensorFlow. Returns
-    its Python."""
+    """Makes a virtual environment with this TensorFlow and the Python package, with the
+    library that was compiled for the plug-ins. Returns its Python."""
     venv.create(place, symlinks=True)
     python = place / "bin/python"
     site = next(place.glob("lib*/python*/site-packages"))
     (site / "tensorflow.pth").write_text(sysconfig.get_path("purelib"))
     path = f"{place}/bin:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "-q", "--python", python, "install", "--no-deps",
-         "--no-index", "--no-build-isolation", ROOT], check=False, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PATH": path})
-    assert done.returncode == 0, done.stdout[-3000:]
+
+    def run_python(*command):
+        done = subprocess.run(
+            [sys.executable, "-B", *command], check=False, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env={**os.environ, "PATH": path})
+        assert done.returncode == 0, done.stdout[-3000:]
+        return done.stdout.strip()
+
+    offline = ("--no-deps", "--no-index")
+    run_python("-m", "pip", "wheel", "-q", *offline, "--no-build-isolation",
+               "-w", place / "wheels", ROOT)
+    wheel = run_python(
+        ROOT / "tools/lib/compiled_wheel.py", next((place / "wheels").iterdir()),
+        build_path() / "libtfplug_separate.a.p",
+        run_python(ROOT / "packaging/python/abseil.py", "--cached"))
+    run_python("-m", "pip", "-q", "--python", python, "install", *offline, wheel)
     return python
 
 

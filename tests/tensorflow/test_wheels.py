@@ -43,8 +43,63 @@ def run(*command, **variables):
     return done.stdout
 
 
-def test_wheels_of_the_examples(tmp_path):
-    python = harness.package_environment(tmp_path / "environment")
+@pytest.fixture(scope="module", name="environment")
+def _environment(tmp_path_factory):
+    return harness.package_environment(tmp_path_factory.mktemp("wheels") / "environment")
+
+
+@pytest.mark.parametrize("build_system", ["meson", "cmake"])
+def test_new_projects_link_the_compiled_library(environment, tmp_path, build_system):
+    path = {"PATH": f"{environment.parent}:{os.environ['PATH']}"}
+
+    def tfplug(*arguments):
+        return run(environment.parent / "tfplug", *arguments, **path).strip()
+
+    project, build = tmp_path / "acme", tmp_path / "acme/build"
+    tfplug("new", "acme", "--build", build_system, "--directory", project)
+    if build_system == "meson":
+        run(os.environ.get("MESON", "meson"), "setup", "-Doptimization=0", build, project,
+            PKG_CONFIG_PATH=f"{tfplug('--pkgconfigdir')}:{tfplug('abseil', '--pkgconfigdir')}")
+    else:
+        run("cmake", "-G", "Ninja", "-S", project, "-B", build, "-DCMAKE_BUILD_TYPE=Debug",
+            f"-Dtfplug_DIR={tfplug('--cmakedir')}", **path)
+    commands = run("ninja", "-C", build, "-t", "commands", "libacme.so", "conformance")
+    assert commands.count("libtfplug.a") >= 2 and "separate/" not in commands, commands
+    run("ninja", "-C", build, "libacme.so")
+    if build_system == "meson":
+        run("ninja", "-C", build, "conformance")
+        run(build / "conformance")
+    entries = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphPlugin",
+               "TF_InitProfiler")
+    run(sys.executable, harness.ROOT / "tests/symbols_test.py", build / "libacme.so",
+        *(word for name in entries for word in ("--expect", name)))
+
+
+def test_a_library_that_cannot_be_linked_is_compiled(environment, tmp_path):
+    package = next(environment.parents[1].glob("lib*/python*/site-packages/tfplug"))
+    prefix = run(environment.parent / "tfplug", "abseil").strip()
+    assert prefix.startswith(f"{package}/compiled/")
+    (library,) = package.glob("compiled/*/lib/libtfplug.a")
+    contents = library.read_bytes()
+    try:
+        library.write_bytes(contents[:len(contents) // 2])
+        done = subprocess.run([environment.parent / "tfplug", "abseil", "--cached"],
+                              text=True, capture_output=True, check=True)
+        assert "cannot link the compiled library of this package" in done.stderr
+        assert str(package) not in done.stdout
+        project = tmp_path / "acme"
+        run(environment.parent / "tfplug", "new", "acme", "--build", "cmake",
+            "--directory", project)
+        run("cmake", "-G", "Ninja", "-S", project, "-B", tmp_path / "build",
+            f"-Dtfplug_DIR={package / 'share/cmake/tfplug'}")
+        commands = run("ninja", "-C", tmp_path / "build", "-t", "commands", "libacme.so")
+        assert "libtfplug.a" not in commands and "unity" in commands, commands
+    finally:
+        library.write_bytes(contents)
+
+
+def test_wheels_of_the_examples(environment, tmp_path):
+    python = environment
     place, bin_path = python.parents[1], python.parent
     site = next(place.glob("lib*/python*/site-packages"))
     pip = [sys.executable, "-m", "pip", "-q", "--python", python]

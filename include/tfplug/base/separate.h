@@ -6,7 +6,7 @@
 // the build systems' targets for separate compilation define, headers only declare
 // the largest parts: op kernels, default passes, the tables of graphs and
 // computation on the host. The files in tfplug/separate/ define them, once in a
-// plug-in.
+// plug-in. Of these, those that register kernels define TFPLUG_SEPARATE_PART.
 #ifdef TFPLUG_SEPARATE
 #define TFPLUG_SEPARABLE
 #else

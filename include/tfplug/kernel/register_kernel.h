@@ -21,9 +21,7 @@ namespace tfplug {
 template <class KernelT>
 // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved.
 bool RegisterKernel(KernelDef def) {
-  // The reference makes the compiler emit TF_InitKernel.
-  static void (*const volatile entry_point)() = &TF_InitKernel;
-  static_cast<void>(entry_point);
+  kernel_internal::DefineInitKernel();
   kernel_internal::AddOp(kernel_internal::RegisteredOps<KernelT>(), def.op());
   kernel_internal::RegisteredKernels().Add(
       std::move(def), kernel_internal::KernelFunctionsOf<KernelT>(),

@@ -15,9 +15,7 @@ namespace tfplug {
 // Adds an op to the ops that this library registers, before its kernels, when
 // TensorFlow loads it. Always returns true.
 inline bool RegisterOp(OpDef def) {
-  // The reference makes the compiler emit TF_InitKernel.
-  static void (*const volatile entry_point)() = &TF_InitKernel;
-  static_cast<void>(entry_point);
+  kernel_internal::DefineInitKernel();
   kernel_internal::init_ops = &kernel_internal::InitOps;
   kernel_internal::RegisteredOpDefs().push_back(std::move(def));
   return true;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "tfplug/base/internal/is_defined.h"
+#include "tfplug/kernel/internal/init_kernel.h"
 #include "tfplug/op_kernels/internal/host_backend.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/op_kernels/registrar.h"
@@ -59,6 +60,7 @@ bool RegisterBackend(Families... families) {
   // The compiler lists the functions that an abstract class lacks.
   if constexpr (kMistake == BackendMistake::kNone ||
                 kMistake == BackendMistake::kAbstract) {
+    kernel_internal::DefineInitKernel();
     registered_backend = MakeRegisteredBackend<B>();
     (families(Registrar()), ...);
   }
@@ -71,6 +73,7 @@ bool RegisterHostKernels(Families... families) {
   static_assert(sizeof...(Families) > 0,
                 "tfplug: name the families of ops, such as tfplug::ArrayOps of "
                 "tfplug/op_kernels/array.h");
+  kernel_internal::DefineInitKernel();
   UseHostBackend();
   (families(Registrar::OnHost()), ...);
   return true;

@@ -16,9 +16,10 @@
 #include "tfplug/ir/unsupported.h"
 #include "tfplug/kernel/default_kernels.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
+#include "tfplug/kernel/internal/kernel_registry.h"
 #include "tfplug/kernel/internal/shared_functions.h"
+#include "tfplug/kernel/kernel_def.h"
 #include "tfplug/kernel/op.h"
-#include "tfplug/kernel/register_kernel.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
 #include "tfplug/op_kernels/op_run.h"
 
@@ -175,11 +176,8 @@ inline void Registrar::Add(KernelDef&& def, const Made& made) const {
     functions.create_func = made.create_on_host;
     def = std::move(def).AllInHostMemory();
   }
-  // The reference makes the compiler emit TF_InitKernel. The op's name is
-  // not recorded for error messages: one class implements many ops, and the
-  // node's name is in the message.
-  static void (*const volatile entry_point)() = &TF_InitKernel;
-  static_cast<void>(entry_point);
+  // The op's name is not recorded for error messages: one class implements many
+  // ops, and the node's name is in the message.
   kernel_internal::RegisteredKernels().AddMade(
       std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
       functions, made.fits_regions);

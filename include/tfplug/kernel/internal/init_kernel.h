@@ -308,9 +308,13 @@ inline void InitKernels() {
 
 }  // namespace tfplug::kernel_internal
 
-// RegisterKernel and RegisterOp refer to this inline function, so only
-// libraries that register a kernel or an op export it.
+// What registers a kernel or an op calls DefineInitKernel, so only libraries that
+// do so export this inline function. The files in tfplug/separate/ leave it to the
+// plug-in's own: the linker hides what an archive defines.
 extern "C" {
+#ifdef TFPLUG_SEPARATE_PART
+__attribute__((visibility("default"))) void TF_InitKernel();
+#else
 __attribute__((visibility("default"))) inline void TF_InitKernel() {
   ::tfplug::internal::GuardOrLog("TF_InitKernel", [] {
     if (::tfplug::kernel_internal::init_ops != nullptr) {
@@ -320,7 +324,18 @@ __attribute__((visibility("default"))) inline void TF_InitKernel() {
     return ::absl::OkStatus();
   });
 }
+#endif
 }
+
+namespace tfplug::kernel_internal {
+
+// Refers to TF_InitKernel, so that the compiler emits it.
+inline void DefineInitKernel() {
+  static void (*const volatile entry_point)() = &TF_InitKernel;
+  static_cast<void>(entry_point);
+}
+
+}  // namespace tfplug::kernel_internal
 
 #pragma GCC visibility pop
 
