@@ -42,7 +42,8 @@ every epoch. A ratio is the median of those within the rounds.
 A dash: `fit` failed there.
 """
 TITLES = {"named": "## Models", "held out": "## Held-out models\n\nNo kernel was tuned "
-          "to these, but that for 1 x 1 filters was written with the first."}
+          "to these, but that for 1 x 1 filters was written with the first.",
+          "large": "## Large models"}
 EXAMPLES = {"SIM": "cpu_sim", "OPENCL": "opencl", "CUDA_LIKE": "cuda_like"}
 WAYS = {"CPU": "CPU", "XLA": "CPU, XLA", "JAX": "JAX", **EXAMPLES}
 
@@ -122,10 +123,12 @@ def table(models, ways, plugins, rounds):
 
 
 def catalogue():
-    """Returns {"named" or "held out": {title: function}}, without importing Keras."""
+    """Returns {"named", "held out" or "large": {title: function}}, without importing
+    Keras."""
     text = (HERE / "fit_models.py").read_text()
     found = {}
-    for kind, name in (("named", "NAMED"), ("held out", "HELD_OUT")):
+    for kind, name in (("named", "NAMED"), ("held out", "HELD_OUT"),
+                       ("large", "LARGE")):
         body = re.search(rf"^{name} = {{\n(.*?)^}}", text, re.M | re.S)[1]
         found[kind] = dict(re.findall(r'"(.*)": (\w+),', body))
     return found
@@ -161,9 +164,11 @@ def main():
     parser = argparse.ArgumentParser(prog="tools/bench fit",
                                      description=__doc__.split("\n\n")[0])
     found = catalogue()
-    functions = [f for models in found.values() for f in models.values()]
+    functions = {f: kind for kind, models in found.items() for f in models.values()}
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--models", nargs="+", choices=functions, default=functions)
+    parser.add_argument("--models", nargs="+", choices=functions,
+                        default=[f for f, kind in functions.items() if kind != "large"],
+                        help="default: all but the large ones")
     parser.add_argument("--ways", nargs="+", choices=WAYS,
                         default=["CPU", "XLA", "JAX", "SIM"])
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")

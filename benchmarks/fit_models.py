@@ -3,10 +3,10 @@
 inputs of many batches, labels) and works on any backend of Keras.
 
 HELD_OUT tells whether the project is tuned to the others; only the kernel for 1 x 1
-filters was written with one of these."""
+filters was written with one of these. LARGE is for GPUs, and measured by name."""
 
 import numpy as np
-from keras import Input, Model, Sequential, applications, layers
+from keras import Input, Model, Sequential, applications, config, layers
 
 
 def _data(shape, batch, batches, classes=10, label_shape=()):
@@ -116,6 +116,20 @@ def conv1d():
     return model, *_data((256, 8), 32, 40)
 
 
+def transformer_large():
+    return transformer(length=128, width=512, blocks=4)
+
+
+def transformer_mixed():
+    config.set_dtype_policy("mixed_float16")
+    return transformer_large()
+
+
+def resnet50():
+    model = applications.ResNet50(weights=None, classes=10, classifier_activation=None)
+    return model, *_data((224, 224, 3), 32, 6)
+
+
 NAMED = {
     "MLP 64-32-10, batch 32": mlp_small,
     "MLP 784-512-256-10, batch 128": mlp_large,
@@ -129,4 +143,9 @@ HELD_OUT = {
     "GRU(64), 1 to 32 tokens, batch 32": gru,
     "1 x 1 convolutions, 32 x 32 x 64, batch 16": pointwise,
     "Conv1D, 256 x 8, batch 32": conv1d,
+}
+LARGE = {
+    "four transformer blocks, width 512, 128 tokens, batch 32": transformer_large,
+    "the same with mixed_float16": transformer_mixed,
+    "ResNet50, 224 x 224, batch 32": resnet50,
 }
