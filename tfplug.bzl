@@ -37,6 +37,14 @@ def _separate_unit(name):
         cmd = "for f in $(locations %s); do echo \"#include \\\"tfplug/separate/$${f##*/}\\\"\"; done >$@" % parts,
     )
 
+def _separate_library(plugin):
+    """Returns the dependencies that contain what the plug-in compiles once. With
+    --define=tfplug=compiled, the wheel of tfplug for the processor has it, compiled."""
+    return select({
+        str(Label("//:compiled")): ["@com_google_absl//:tfplug"],
+        "//conditions:default": [":" + plugin + "_tfplug", ":" + plugin + "_tfplug_host"],
+    })
+
 def tfplug_plugin(
         name,
         srcs,
@@ -72,7 +80,6 @@ def tfplug_plugin(
             ("_tfplug", name + "_tfplug_unit.cc", separate_copts),
             ("_tfplug_host", Label("//:separate_host"), host_copts),
         ]:
-            library.append(":" + name + part)
             native.cc_library(
                 name = name + part,
                 srcs = [source],
@@ -81,6 +88,7 @@ def tfplug_plugin(
                 alwayslink = True,
                 linkstatic = True,
             )
+        library = _separate_library(name)
     native.alias(
         name = name,
         actual = "lib" + name + ".so",
@@ -153,7 +161,7 @@ def tfplug_test(name, srcs, deps = [], copts = [], separate = None, **kwargs):
     library = []
     if separate:
         copts = copts + ["-DTFPLUG_SEPARATE"]
-        library = [":" + separate + "_tfplug", ":" + separate + "_tfplug_host"]
+        library = _separate_library(separate)
     native.cc_test(
         name = name,
         srcs = srcs,

@@ -28,6 +28,14 @@ Version: {version}
 Cflags: -DTFPLUG_SEPARATE
 Libs: -L${{prefix}}/lib -ltfplug -labsl -ldl -pthread
 """
+_BAZEL = """\
+cc_library(
+    name = "tfplug",
+    srcs = ["lib/libtfplug.a"],
+    visibility = ["//visibility:public"],
+    deps = [":absl"],
+)
+"""
 
 
 def main(pure, objects, abseil):
@@ -54,8 +62,11 @@ def main(pure, objects, abseil):
         result.writestr(f"{inside}/lib/pkgconfig/tfplug-compiled.pc", _PKG_CONFIG.format(
             version=source.parsed_filename.group("ver")))
         for each in sorted(abseil.rglob("*")):
-            if each.is_file() and each.name != "manifest":
-                result.write(each, f"{inside}/{each.relative_to(abseil)}")
+            place = each.relative_to(abseil).as_posix()
+            if place == "BUILD.bazel":
+                result.writestr(f"{inside}/{place}", each.read_text() + _BAZEL)
+            elif each.is_file() and place != "manifest":
+                result.write(each, f"{inside}/{place}")
     print(path)
 
 

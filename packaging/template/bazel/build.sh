@@ -11,6 +11,8 @@ abseil=$(tfplug abseil)
 for repository in "tfplug=$(tfplug --bazeldir)" "com_google_absl=$abseil"; do
   echo "build --override_repository=$repository"
 done >.bazelrc.user
+# A wheel of tfplug for this processor has its library, compiled, beside Abseil.
+[ ! -e "$abseil/lib/libtfplug.a" ] || echo "build --define=tfplug=compiled" >>.bazelrc.user
 bazel build //:my_device //:conformance || {
   echo "If Bazel could not download its rules: tfplug's guide \"Build a plug-in\"" \
     "says in \"Bazel\" what takes their place without a network." >&2
