@@ -39,6 +39,7 @@ _FILES = {
         "backend.*": "compilation and launch of kernels, whose source tfplug generates",
         "kernels.cc": "registration of the ops",
         "blas.*": "products of matrices by cuBLAS",
+        "graph.*": "CUDA graphs, which regions replay",
         "timer.*": "the device's own times, for profiles",
         "passes.cc": "the graph passes",
     },
