@@ -55,6 +55,7 @@ absl::Status Backend::Launch(Stream& stream, Program& program,
   }
   values.push_back(arguments.parameters);
   const Device& device = stream.device();
+  stream.set_computing();
   return device.Call(device.driver().cuLaunchKernel, program.function(),
                      grid.groups, 1u, 1u, grid.group_size, 1u, 1u, 0u,
                      stream.handle(), values.data(), nullptr);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -64,11 +65,14 @@ absl::Status Stream::Init() {
         device_.Call(driver.cuCtxGetStreamPriorityRange, &least, &greatest));
     priority = std::clamp(options_.priority, greatest, least);
   }
+  device_.AddStream(*this);
   return device_.Call(driver.cuStreamCreateWithPriority, &stream_,
                       CU_STREAM_NON_BLOCKING, priority);
 }
 
 Stream::~Stream() {
+  FinishCopies().IgnoreError();
+  device_.RemoveStream(*this);
   graphs_->Destroy();
   blas_.Destroy(*this);
   if (stream_ != nullptr) {
@@ -92,11 +96,13 @@ absl::Status Stream::GetStatus() {
 }
 
 absl::Status Stream::BlockHostUntilDone() {
+  TFPLUG_RETURN_IF_ERROR(FinishCopies());
   return device_.Call(device_.driver().cuStreamSynchronize, stream_);
 }
 
 absl::Status Stream::RecordEvent(Event& event) {
   TFPLUG_RETURN_IF_ERROR(CheckRuns("an event"));
+  TFPLUG_RETURN_IF_ERROR(FinishCopies());
   return device_.Call(device_.driver().cuEventRecord, event.handle(), stream_);
 }
 
@@ -117,8 +123,26 @@ absl::Status Stream::CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
 absl::Status Stream::CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
                                       uint64_t size) {
   TFPLUG_RETURN_IF_ERROR(CheckRuns("a copy to the host"));
-  return device_.Call(device_.driver().cuMemcpyDtoHAsync, dst,
-                      Address(src.opaque()), size, stream_);
+  std::unique_lock<std::mutex> lock(staged_mutex_);
+  const bool is_staged = is_computing_.load(std::memory_order_relaxed) &&
+                         size > 0 && size <= Staging::kSize;
+  void* const staged = is_staged ? device_.staging().Allocate() : nullptr;
+  if (staged == nullptr) {
+    // In the order of the copies.
+    TFPLUG_RETURN_IF_ERROR(AddCallback(nullptr, nullptr));
+    lock.unlock();  // it may wait
+    return device_.Call(device_.driver().cuMemcpyDtoHAsync, dst,
+                        Address(src.opaque()), size, stream_);
+  }
+  const absl::Status status =
+      device_.Call(device_.driver().cuMemcpyDtoHAsync, staged,
+                   Address(src.opaque()), size, stream_);
+  if (status.ok()) {
+    staged_.push_back({dst, staged, size});
+  } else {
+    device_.staging().Free(staged);
+  }
+  return status;
 }
 
 // All devices have one address space, so this copies between devices as well.
@@ -141,6 +165,43 @@ absl::Status Stream::Memset32(tfplug::DeviceMemory dst,
                       pattern.value, size / 4, stream_);
 }
 
+absl::Status Stream::FinishCopies() {
+  const std::lock_guard<std::mutex> lock(staged_mutex_);
+  return AddCallback(nullptr, nullptr);
+}
+
+absl::Status Stream::AddCallback(CUstreamCallback run, void* argument) {
+  const auto& add = device_.driver().cuStreamAddCallback;
+  if (staged_.empty()) {
+    return run == nullptr ? absl::OkStatus()
+                          : device_.Call(add, stream_, run, argument, 0u);
+  }
+  // One callback for all: each costs tens of microseconds.
+  struct Finish {
+    Staging& staging;
+    std::vector<StagedCopy> copies;
+    CUstreamCallback run;
+    void* argument;
+  };
+  auto finish = std::make_unique<Finish>(
+      Finish{device_.staging(), std::move(staged_), run, argument});
+  staged_.clear();
+  const CUstreamCallback call = [](CUstream stream, CUresult result,
+                                   void* owned) {
+    const std::unique_ptr<Finish> finish(static_cast<Finish*>(owned));
+    for (const StagedCopy& copy : finish->copies) {
+      if (result == CUDA_SUCCESS) std::memcpy(copy.to, copy.from, copy.size);
+      finish->staging.Free(copy.from);
+    }
+    if (finish->run != nullptr) finish->run(stream, result, finish->argument);
+  };
+  const absl::Status status =
+      device_.Call(add, stream_, call, static_cast<void*>(finish.get()), 0u);
+  // After a failure, the copies may be under way: their memory is lost.
+  if (status.ok()) static_cast<void>(finish.release());
+  return status;
+}
+
 // cuLaunchHostFunc, its successor, does not run a function if the device failed
 // before it, but TensorFlow waits for each task.
 absl::Status Stream::RunOnHost(tfplug::HostTask task) {
@@ -152,8 +213,8 @@ absl::Status Stream::RunOnHost(tfplug::HostTask task) {
   };
   absl::Status status = CheckRuns("a task on the host");
   if (status.ok()) {
-    status = device_.Call(device_.driver().cuStreamAddCallback, stream_, run,
-                          static_cast<void*>(owned.get()), 0u);
+    const std::lock_guard<std::mutex> lock(staged_mutex_);
+    status = AddCallback(run, owned.get());
   }
   if (status.ok()) {
     static_cast<void>(owned.release());
@@ -246,6 +307,7 @@ Device::~Device() {
   devices.erase(std::remove(devices.begin(), devices.end(), this),
                 devices.end());
   programs_.reset();
+  staging_.Destroy();
   epoch_ = Epoch();
   if (clock_ != nullptr) Call(driver_.cuStreamDestroy, clock_).IgnoreError();
   driver_.cuDevicePrimaryCtxRelease(device_);
@@ -291,7 +353,24 @@ int64_t Device::MemoryBandwidth() {
 
 const BlasLibrary& Device::blas() const { return platform_.blas(); }
 
+void Device::AddStream(Stream& stream) {
+  const std::lock_guard<std::mutex> lock(streams_mutex_);
+  streams_.push_back(&stream);
+}
+
+void Device::RemoveStream(Stream& stream) {
+  const std::lock_guard<std::mutex> lock(streams_mutex_);
+  streams_.erase(std::remove(streams_.begin(), streams_.end(), &stream),
+                 streams_.end());
+}
+
 absl::Status Device::SynchronizeAllActivity() {
+  {
+    const std::lock_guard<std::mutex> lock(streams_mutex_);
+    for (Stream* const stream : streams_) {
+      TFPLUG_RETURN_IF_ERROR(stream->FinishCopies());
+    }
+  }
   const std::lock_guard<std::mutex> lock(capture_mutex_);
   return Call(driver_.cuCtxSynchronize);
 }

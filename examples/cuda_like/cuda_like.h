@@ -5,6 +5,7 @@
 #include <tfplug/compiled/program_cache.h>
 #include <tfplug/plugin.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "blas.h"
 #include "driver/driver.h"
 #include "graph.h"
+#include "staging.h"
 
 // A TensorFlow device on CUDA's driver API. Each class wraps a handle of the
 // driver and forwards calls to it.
@@ -106,11 +108,22 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   // Threads: any.
   Graphs& graphs() { return *graphs_; }
 
+  // Enqueues what completes the copies that are staged. What lets others wait
+  // for the stream must call it first.
+  absl::Status FinishCopies();
+
+  // Tells that the stream runs kernels: a copy to the host would wait for them.
+  void set_computing() { is_computing_.store(true, std::memory_order_relaxed); }
+
   // Returns whether the stream captures a graph: what it enqueues does not run.
   bool is_capturing() const { return is_capturing_; }
   void set_capturing(bool is_capturing) { is_capturing_ = is_capturing; }
 
  private:
+  // Calls run(argument) when the stream's work is done, after the copies that
+  // are staged.
+  absl::Status AddCallback(CUstreamCallback run, void* argument);
+
   // Fails on a stream that captures a graph.
   absl::Status CheckRuns(const char* work) const;
 
@@ -119,6 +132,9 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   CUstream stream_ = nullptr;
   Blas blas_;
   bool is_capturing_ = false;
+  std::atomic<bool> is_computing_{false};
+  std::mutex staged_mutex_;
+  std::vector<StagedCopy> staged_;
   std::shared_ptr<Graphs> graphs_;
 };
 
@@ -187,6 +203,9 @@ class Device final : public tfplug::Device<Stream, Memory> {
   // Returns the architecture, such as 90 for sm_90.
   int sm() const { return sm_; }
   tfplug::ProgramCache& programs() { return *programs_; }
+  Staging& staging() { return staging_; }
+  void AddStream(Stream& stream);
+  void RemoveStream(Stream& stream);
   // Held while a stream captures a graph: CUDA permits no waiting for the
   // context then.
   std::mutex& capture_mutex() { return capture_mutex_; }
@@ -203,6 +222,9 @@ class Device final : public tfplug::Device<Stream, Memory> {
   CUcontext context_ = nullptr;
   int sm_ = 0;
   CUstream clock_ = nullptr;  // for GetTime
+  Staging staging_{*this};
+  std::mutex streams_mutex_;
+  std::vector<Stream*> streams_;
   std::mutex capture_mutex_;
   std::mutex epoch_mutex_;
   Epoch epoch_;

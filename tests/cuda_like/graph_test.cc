@@ -7,7 +7,9 @@
 #include <tfplug/ir/value.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -85,6 +87,8 @@ class Work {
     }
     return status;
   }
+
+  DeviceMemory memory() const { return memories_[0]; }
 
   Backend backend;
 
@@ -253,6 +257,78 @@ TEST_CASE("a graph may be destroyed while it runs, or after its stream") {
   CHECK(graph->Launch() ==
         absl::FailedPreconditionError("the stream is destroyed"));
   CHECK(work.Get()[0] == 7);
+}
+
+// ---- Copies to the host (staging.h) ------------------------------------------
+
+TEST_CASE("small copies to the host do not wait for the stream's kernels") {
+  for (const bool is_staged : {true, false}) {
+    CAPTURE(is_staged);
+    if (!is_staged) setenv("CUDA_LIKE_STAGING", "0", 1);
+    Plugin plugin;
+    FakeDevice& device = plugin.device(0);
+    Work work(device);
+    auto& stream = device.compute();
+    const int64_t before = Count("cudaLikeBlockingCopies");
+    float found[16] = {}, seen = 0;
+    const auto copy = [&] {
+      std::fill(std::begin(found), std::end(found), 0.0f);
+      CHECK(work.Add(work.stream(), 1).ok());
+      CHECK(stream.CopyDeviceToHost(found, work.memory(), 64).ok());
+    };
+    // In the order of the stream: a task, an event, and both ways to wait.
+    copy();
+    CHECK(stream
+              .RunOnHost([&] {
+                seen = found[15];
+                return absl::OkStatus();
+              })
+              .ok());
+    CHECK(stream.BlockHostUntilDone().ok());
+    CHECK(seen == 2);
+    const auto event = device.CreateEvent();
+    copy();
+    CHECK(stream.RecordEvent(**event).ok());
+    CHECK((*event)->BlockHost().ok());
+    CHECK(found[15] == 3);
+    copy();
+    CHECK(stream.BlockHostUntilDone().ok());
+    CHECK(found[15] == 4);
+    copy();
+    CHECK(device.SynchronizeAllActivity().ok());
+    CHECK(found[15] == 5);
+    CHECK(Count("cudaLikeBlockingCopies") == before + (is_staged ? 0 : 4));
+    // More than there is memory for; all others wait.
+    std::vector<std::vector<float>> all(200, std::vector<float>(16));
+    for (auto& values : all) {
+      CHECK(work.Add(work.stream(), 1).ok());
+      CHECK(stream.CopyDeviceToHost(values.data(), work.memory(), 64).ok());
+    }
+    CHECK(stream.BlockHostUntilDone().ok());
+    for (size_t i = 0; i < all.size(); ++i) {
+      CHECK(all[i] == std::vector<float>(16, 6 + static_cast<float>(i)));
+    }
+    unsetenv("CUDA_LIKE_STAGING");
+  }
+}
+
+TEST_CASE(
+    "a copy to the host that fails, or whose callback does, is reported") {
+  Plugin plugin;
+  FakeDevice& device = plugin.device(0);
+  Work work(device);
+  auto& stream = device.compute();
+  float found[16] = {};
+  CHECK(work.Add(work.stream(), 1).ok());
+  Inject("cuMemcpyDtoHAsync_v2");
+  CHECK(!stream.CopyDeviceToHost(found, work.memory(), 64).ok());
+  CHECK(stream.BlockHostUntilDone().ok());
+  CHECK(stream.CopyDeviceToHost(found, work.memory(), 64).ok());
+  Inject("cuStreamAddCallback");
+  CHECK(!stream.BlockHostUntilDone().ok());
+  CHECK(stream.CopyDeviceToHost(found, work.memory(), 64).ok());
+  CHECK(stream.BlockHostUntilDone().ok());
+  CHECK(found[0] == 2);
 }
 
 }  // namespace

@@ -497,6 +497,31 @@ def test_keras_trains_with_graphs(name):
     check_trains_as_on_the_cpu(name, **ENVIRONMENT, **BLAS, TFPLUG_REGIONS="1")
 
 
+def blocking_copies(driver):
+    """Returns for two calls of fit, with 4 and 24 steps, for how many copies CUDA would
+    let a thread of TensorFlow wait."""
+    import keras
+    count = ctypes.CDLL(driver).cudaLikeBlockingCopies
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
+    model.compile("adam", "mse", metrics=["mae"])
+    copies = []
+    for steps in 4, 4, 24:  # the first one creates variables
+        before = count()
+        x = np.ones((steps * 8, 8), np.float32)
+        history = model.fit(x, x[:, :4], batch_size=8, verbose=0)
+        copies.append(count() - before)
+    return copies[1:], float(history.history["loss"][0])
+
+
+def test_logs_are_copied_without_waiting():
+    staged, direct = (run(blocking_copies, ENVIRONMENT["CUDA_LIKE_DRIVER"],
+                          CUDA_LIKE_STAGING=value) for value in ("1", "0"))
+    assert staged.ok and direct.ok, (staged, direct)
+    (few, many), loss = staged.value
+    assert few == many, staged
+    assert direct.value[0][1] - direct.value[0][0] >= 20 and direct.value[1] == loss, direct
+
+
 def devices():
     import tensorflow as tf
     return [d.device_type for d in tf.config.list_physical_devices()]

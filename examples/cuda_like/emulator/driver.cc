@@ -344,13 +344,21 @@ CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const absl::StatusOr<void*> allocated = context.device->AllocateHost(bytes);
-    if (allocated.ok()) *memory = *allocated;
+    if (allocated.ok()) {
+      *memory = *allocated;
+      const std::lock_guard<std::mutex> lock(context.mutex);
+      context.page_locked[static_cast<char*>(*allocated)] = bytes;
+    }
     return emulator::ToResult(allocated.status());
   });
 }
 
 CUresult cuMemFreeHost(void* memory) {
   return RunInContext(__func__, [&](CUctx_st& context) {
+    {
+      const std::lock_guard<std::mutex> lock(context.mutex);
+      context.page_locked.erase(static_cast<char*>(memory));
+    }
     context.device->FreeHost(memory);
     return CUDA_SUCCESS;
   });

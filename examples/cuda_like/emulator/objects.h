@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,7 @@ struct CUctx_st {
   int users = 0;
   std::vector<CUcontext> peers;
   std::vector<CUstream> capturing;
+  std::map<const char*, size_t> page_locked;
 };
 
 // Work that was captured, in order.

@@ -25,7 +25,16 @@ using emulator::RunUncaptured;
 
 namespace {
 
-std::atomic<int64_t> graph_launches{0}, kernel_launches{0};
+std::atomic<int64_t> graph_launches{0}, kernel_launches{0}, blocking_copies{0};
+
+// Returns whether the memory was allocated page-locked in the context.
+bool IsPageLocked(CUctx_st& context, const void* memory) {
+  const auto* const address = static_cast<const char*>(memory);
+  const std::lock_guard<std::mutex> lock(context.mutex);
+  auto next = context.page_locked.upper_bound(address);
+  return next != context.page_locked.begin() &&
+         address < (--next)->first + next->second;
+}
 
 // Ends the stream's capture. Returns null if there is none.
 std::unique_ptr<CUgraph_st> StopCapture(CUstream_st& stream) {
@@ -164,6 +173,7 @@ CUresult cuMemcpyDtoHAsync_v2(void* dst, CUdeviceptr src, size_t bytes,
     if (!status.ok()) return status;
     const absl::StatusOr<void*> from =
         on.context.device->ToPrivate(Pointer(src), bytes);
+    if (!IsPageLocked(on.context, dst)) ++blocking_copies;
     return from.ok() ? EnqueueCopy(on, dst, *from, bytes) : from.status();
   });
 }
@@ -340,6 +350,12 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
       return CUDA_SUCCESS;
     });
   });
+}
+
+// For tests: the number of copies for which CUDA lets the caller wait, because
+// their target is not page-locked.
+extern "C" CUDA_LIKE_EXPORT int64_t cudaLikeBlockingCopies() {
+  return blocking_copies;
 }
 
 // For tests: the numbers of graphs and of single kernels that were launched.
