@@ -40,6 +40,7 @@ _FILES = {
         "kernels.cc": "registration of the ops",
         "blas.*": "products of matrices by cuBLAS",
         "graph.*": "CUDA graphs, which regions replay",
+        "staging.*": "page-locked memory for small results",
         "timer.*": "the device's own times, for profiles",
         "passes.cc": "the graph passes",
     },
