@@ -4,6 +4,7 @@
 import ctypes
 import os
 import pathlib
+import sys
 
 import harness
 import numpy as np
@@ -11,6 +12,9 @@ from language_sweep import nvrtc
 import pytest
 from test_backend import check_trains_as_on_the_cpu, MODELS
 from test_like_gpus import use_in_child
+
+sys.path.append(str(harness.ROOT / "tools/lib/profile"))
+import xspace
 
 BUILD = pathlib.Path(os.environ.get("TFPLUG_BUILD") or harness.ROOT / "build/gcc")
 FOLDER = BUILD.resolve() / "examples/cuda_like"
@@ -520,6 +524,25 @@ def test_logs_are_copied_without_waiting():
     (few, many), loss = staged.value
     assert few == many, staged
     assert direct.value[0][1] - direct.value[0][0] >= 20 and direct.value[1] == loss, direct
+
+
+def profile_from_the_start(folder):
+    import tensorflow as tf
+    tf.profiler.experimental.start(folder)
+    with tf.device("CUDA_LIKE:0"):  # which is created only now
+        x = tf.ones([8, 8])
+        x = tf.matmul(x, x).numpy()
+    tf.profiler.experimental.stop()
+    return float(x[0, 0])
+
+
+def test_a_profile_that_begins_before_the_device_has_its_kernels(tmp_path):
+    result = run(profile_from_the_start, str(tmp_path))
+    assert result.ok and result.value == 8, result
+    trace = xspace.read(next(tmp_path.rglob("*.xplane.pb")))
+    (device,) = trace.devices
+    assert "MatMul" in {event.name for event in device.events("kernel")}, device
+    assert trace.dropped == 0
 
 
 def devices():
