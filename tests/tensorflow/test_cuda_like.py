@@ -505,15 +505,18 @@ def blocking_copies(driver):
     """Returns for two calls of fit, with 4 and 24 steps, for how many copies CUDA would
     let a thread of TensorFlow wait."""
     import keras
+    import tensorflow as tf
     count = ctypes.CDLL(driver).cudaLikeBlockingCopies
-    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
-    model.compile("adam", "mse", metrics=["mae"])
     copies = []
-    for steps in 4, 4, 24:  # the first one creates variables
-        before = count()
-        x = np.ones((steps * 8, 8), np.float32)
-        history = model.fit(x, x[:, :4], batch_size=8, verbose=0)
-        copies.append(count() - before)
+    keras.utils.set_random_seed(1)
+    with tf.device("CUDA_LIKE:0"):
+        model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
+        model.compile("adam", "mse", metrics=["mae"])
+        for steps in 4, 4, 24:  # the first one creates variables
+            before = count()
+            x = np.ones((steps * 8, 8), np.float32)
+            history = model.fit(x, x[:, :4], batch_size=8, verbose=0)
+            copies.append(count() - before)
     return copies[1:], float(history.history["loss"][0])
 
 
