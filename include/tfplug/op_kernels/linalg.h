@@ -6,6 +6,7 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
 #include <Eigen/QR>
+#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "tfplug/op_kernels/internal/svd.h"
 #include "tfplug/op_kernels/matrix_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
@@ -225,21 +225,22 @@ struct SvdOp : MatrixOp {
       }
       return absl::OkStatus();
     }
-    const auto fail = [&] {
+    unsigned options = 0;
+    if (compute_vectors) {
+      options = full ? Eigen::ComputeFullU | Eigen::ComputeFullV
+                     : Eigen::ComputeThinU | Eigen::ComputeThinV;
+    }
+    const Eigen::BDCSVD<MatrixOf<T>> svd(in[0], options);
+    if (svd.info() != Eigen::Success) {  // Not every element is finite.
       for (MatrixOf<T>& x : out) {
         x.setConstant(std::numeric_limits<T>::quiet_NaN());
       }
       return absl::OkStatus();
-    };
-    if (!in[0].allFinite()) return fail();
-    const Svd svd(in[0], !compute_vectors ? Svd::kNone
-                         : full           ? Svd::kFull
-                                          : Svd::kThin);
-    if (!svd.has_converged()) return fail();
-    out[0] = svd.values();
+    }
+    out[0] = svd.singularValues();
     if (compute_vectors) {
-      out[1] = svd.u();
-      out[2] = svd.v();
+      out[1] = svd.matrixU();
+      out[2] = svd.matrixV();
     }
     return absl::OkStatus();
   }
