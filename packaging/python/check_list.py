@@ -20,8 +20,9 @@ class Check:
 
 _LINK = ("Compile with -fvisibility=hidden, and link with a version script that exports "
          "the entry points only and with -Wl,--exclude-libs,ALL.")
-_CRASH = ("If it crashes, get a backtrace: see the page \"Debug a plug-in\" of tfplug's "
-          "documentation.")
+_CRASH = ("A crash is most often a kernel that reads its tensors, which are the device's "
+          "memory, on the host, as HostMap does. For a backtrace, see the page \"Debug a "
+          "plug-in\" of tfplug's documentation.")
 _BASIC = ("registration",)
 _DEVICE = ("devices",)
 _STREAM = ("devices", "handles", "allocation")
@@ -155,8 +156,8 @@ _ALL = (
           "Delete each TF_Buffer, TF_GraphProperties and TF_Status once.",
           (*_PASS, "graph-small")),
     Check("graph-results", "Graphs have the same values before and after the passes.",
-          "Fuse only what computes the same; a value may have other users, be fetched "
-          "or be fed.",
+          "If the results differ after the passes, fuse only what computes the same; a "
+          "value may have other users, be fetched or be fed.",
           (*_PASS, *_WORK, "copies", "events", "order", "kernel-results",
            "graph-small")),
     Check("profiler", "The profiler follows TensorFlow's protocol, twice.",

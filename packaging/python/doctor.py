@@ -228,7 +228,8 @@ def _failure(library, result):
     step = result.get("step", "import of TensorFlow")
     advice = remedy_for(result["failure"]) or (
         "Report it to the author of the plug-in, with this line and the release of "
-        "TensorFlow." if step != "import of TensorFlow"
+        "TensorFlow. If you are the author: the page \"Debug a plug-in\" of tfplug's "
+        "documentation says what crashes most often." if step != "import of TensorFlow"
         else "Import TensorFlow without plug-ins first: python -c 'import tensorflow'.")
     return Finding("error", f"{library}: {step} failed: {result['failure']}", advice)
 

@@ -95,7 +95,8 @@ def device_type_of(options, kernels):
     if len(types) != 1:
         raise ValueError(
             f"Select one of {', '.join(types)} with --device." if types else
-            "No plug-in has registered a kernel.")
+            "No plug-in has registered a kernel: --plugin FILE.so names one that is not "
+            "installed.")
     return types[0]
 
 

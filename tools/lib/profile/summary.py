@@ -80,7 +80,7 @@ def lines(reports, trace, regions=None):
                "time with --seconds")
     if not reports:
         yield ("no device ran a kernel: the plug-in was not loaded before the profile "
-               "started, has no profiler, or nothing was placed on it")
+               "started (--plugin FILE.so loads it), has no profiler, or nothing was placed on it")
     for report in reports[:1]:
         yield from _device(report, trace)
     yield from _memory(trace)

@@ -17,8 +17,13 @@ namespace {
 
 int failures = 0;
 
-void Check(const char* what, const absl::Status& status) {
-  std::printf("%s: %s\n", what, status.ToString().c_str());
+// Prints what is checked before its result: it may crash.
+template <class CheckT>
+void Check(const char* what, CheckT check) {
+  std::printf("%s: ", what);
+  std::fflush(stdout);
+  const absl::Status status = check();
+  std::printf("%s\n", status.ToString().c_str());
   if (!status.ok()) ++failures;
 }
 
@@ -28,19 +33,22 @@ int main() {
   // A test of kernels or passes needs all of fake_tensorflow.h.
   testing::ScopedFakeDeviceFunctions tensorflow;
   auto host = testing::Host::Register(&SE_InitPlugin);
-  Check("registration", host.status());
+  Check("registration", [&] { return host.status(); });
   if (!host.ok()) return 1;
   if ((*host)->DeviceCount().value_or(0) == 0) {
     std::printf("This machine has no device; the line above has the reason.\n");
     return 77;  // "skipped"
   }
   testing::FakeDevice& device = *(*host)->Device(0).value();
-  Check("device", testing::CheckDevice(device, {/*seed=*/1, /*seconds=*/2}));
+  Check("device", [&] {
+    return testing::CheckDevice(device, {/*seed=*/1, /*seconds=*/2});
+  });
   my_device::Backend backend;
   testing::BackendConformanceOptions options;
   options.seconds = 2;
   // TODO: without a limit once, which takes minutes if kernels are compiled.
   options.most_seconds = 30;
-  Check("backend", testing::CheckBackend(backend, device, options));
+  Check("backend",
+        [&] { return testing::CheckBackend(backend, device, options); });
   return failures;
 }

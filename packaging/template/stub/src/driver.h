@@ -2,7 +2,8 @@
 //
 // TODO: replace each by that of your vendor's driver. This stub keeps "device"
 // memory on the host and computes at once, so that everything works before the
-// hardware does.
+// hardware does. Once Malloc returns memory that the host cannot read, HostMap and
+// HostReduce in backend.h crash: replace them at the same time.
 #pragma once
 
 #include <cstdint>
