@@ -275,9 +275,14 @@ def _packaged():
     return None
 
 
+def _cached():
+    """Returns the prefix of the Abseil in the cache, or None."""
+    return kept_build.find(kept_build.cache(), _name(), _RECIPE)
+
+
 def find():
     """Returns the prefix of the Abseil in the package or in the cache, or None."""
-    return _packaged() or kept_build.find(kept_build.cache(), _name(), _RECIPE)
+    return _packaged() or _cached()
 
 
 def build(source=None):
@@ -286,7 +291,7 @@ def build(source=None):
     if packaged:
         return packaged
     with kept_build.locked(kept_build.cache(), _name()):
-        return kept_build.find(kept_build.cache(), _name(), _RECIPE) or _build(source)
+        return _cached() or _build(source)
 
 
 def _build(source):

@@ -36,6 +36,15 @@ bool IsPageLocked(CUctx_st& context, const void* memory) {
          address < (--next)->first + next->second;
 }
 
+// Implements the function `name`, which destroys an object.
+template <class Object>
+CUresult Destroy(const char* name, Object* object) {
+  return emulator::Run(name, [&] {
+    delete object;
+    return CUDA_SUCCESS;
+  });
+}
+
 // Ends the stream's capture. Returns null if there is none.
 std::unique_ptr<CUgraph_st> StopCapture(CUstream_st& stream) {
   const std::lock_guard<std::mutex> lock(stream.context.mutex);
@@ -321,19 +330,11 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
   });
 }
 
-CUresult cuGraphDestroy(CUgraph graph) {
-  return emulator::Run(__func__, [&] {
-    delete graph;
-    return CUDA_SUCCESS;
-  });
-}
+CUresult cuGraphDestroy(CUgraph graph) { return Destroy(__func__, graph); }
 
 // A graph that runs is destroyed when it is done.
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
-  return emulator::Run(__func__, [&] {
-    delete executable;
-    return CUDA_SUCCESS;
-  });
+  return Destroy(__func__, executable);
 }
 
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
@@ -376,12 +377,7 @@ CUresult cuEventCreate(CUevent* event, unsigned flags) {
   });
 }
 
-CUresult cuEventDestroy_v2(CUevent event) {
-  return emulator::Run(__func__, [&] {
-    delete event;
-    return CUDA_SUCCESS;
-  });
-}
+CUresult cuEventDestroy_v2(CUevent event) { return Destroy(__func__, event); }
 
 // CUDA would make it an event of the capture.
 CUresult cuEventRecord(CUevent event, CUstream stream) {

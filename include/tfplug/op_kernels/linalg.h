@@ -225,18 +225,18 @@ struct SvdOp : MatrixOp {
       }
       return absl::OkStatus();
     }
+    if (!in[0].allFinite()) {  // As TensorFlow's kernel for the CPU does.
+      for (MatrixOf<T>& x : out) {
+        x.setConstant(std::numeric_limits<T>::quiet_NaN());
+      }
+      return absl::OkStatus();
+    }
     unsigned options = 0;
     if (compute_vectors) {
       options = full ? Eigen::ComputeFullU | Eigen::ComputeFullV
                      : Eigen::ComputeThinU | Eigen::ComputeThinV;
     }
     const Eigen::BDCSVD<MatrixOf<T>> svd(in[0], options);
-    if (svd.info() != Eigen::Success) {  // Not every element is finite.
-      for (MatrixOf<T>& x : out) {
-        x.setConstant(std::numeric_limits<T>::quiet_NaN());
-      }
-      return absl::OkStatus();
-    }
     out[0] = svd.singularValues();
     if (compute_vectors) {
       out[1] = svd.matrixU();

@@ -308,9 +308,10 @@ inline void InitKernels() {
 
 }  // namespace tfplug::kernel_internal
 
-// What registers a kernel or an op calls DefineInitKernel, so only libraries that
-// do so export this inline function. The files in tfplug/separate/ leave it to the
-// plug-in's own: the linker hides what an archive defines.
+// RegisterKernel, RegisterOp and RegisterBackend refer to this inline function, so
+// only libraries that register kernels or ops export it. The files in
+// tfplug/separate/ leave it to the plug-in's own: the linker hides what an archive
+// defines.
 extern "C" {
 #ifdef TFPLUG_SEPARATE_PART
 __attribute__((visibility("default"))) void TF_InitKernel();
