@@ -308,10 +308,9 @@ inline void InitKernels() {
 
 }  // namespace tfplug::kernel_internal
 
-// RegisterKernel, RegisterOp and RegisterBackend refer to this inline function, so
-// only libraries that register kernels or ops export it. The files in
-// tfplug/separate/ leave it to the plug-in's own: the linker hides what an archive
-// defines.
+// RegisterKernel, RegisterOp and RegisterBackend refer to this inline function:
+// only libraries that use them export it. The files in tfplug/separate/ leave
+// it to the plug-in's own, because the linker hides what an archive defines.
 extern "C" {
 #ifdef TFPLUG_SEPARATE_PART
 __attribute__((visibility("default"))) void TF_InitKernel();
