@@ -204,8 +204,16 @@ def _where(log, libraries):
     path = frames[0][0]
     names = [_demangled(symbol) if symbol else _function_at(path, offset)
              for path, symbol, offset in frames]
-    names = list(collections.OrderedDict.fromkeys(names))[:6]
+    names = list(collections.OrderedDict.fromkeys(map(_short, names)))[:6]
     return f"in {', called by '.join(names)} ({os.path.basename(path)})"
+
+
+def _short(name):
+    """Returns a function's name with an ellipsis for template arguments and for long
+    lists of parameters."""
+    for _ in range(name.count("<")):  # the innermost ones first
+        name = re.sub(r"(?<!operator)<[^<>]*>", "…", name)
+    return re.sub(r"\([^()]{41,}\)", "(…)", re.sub("…+", "<…>", name))
 
 
 def _demangled(symbol):

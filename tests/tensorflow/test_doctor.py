@@ -26,12 +26,18 @@ void SE_InitPlugin(void* params, void* status) {
 """,
     "crashes": """
 namespace acme {
+template <typename> struct Option {};
 struct __attribute__((visibility("hidden"))) Device {  // as tfplug's classes
-  __attribute__((noinline)) void Open() { *volatile_null = 1; }
+  template <typename... Options>
+  __attribute__((noinline)) void Open(Options...) { *volatile_null = 1; }
   int* volatile volatile_null = nullptr;
 };
 }  // namespace acme
-extern "C" void SE_InitPlugin(void*, void*) { acme::Device().Open(); asm volatile(""); }
+extern "C" void SE_InitPlugin(void*, void*) {
+  using acme::Option;
+  acme::Device().Open(Option<Option<int>>(), Option<char>(), Option<int>());
+  asm volatile("");
+}
 """,
     "exits": """
 #include <stdlib.h>
@@ -120,8 +126,8 @@ def test_each_plugin_is_reported(tmp_path):
     for name, level, text, remedy in [
             ("libaborts.so", "error", "SIGABRT. F0000 00:00:00.000000 1 device.cc:7] no "
              "driver in SE_InitPlugin (libaborts.so)", "Report it to the author"),
-            ("libcrashes.so", "error", "SIGSEGV in acme::Device::Open(), called by "
-             "SE_InitPlugin (libcrashes.so)", "Report it to the author"),
+            ("libcrashes.so", "error", "SIGSEGV in void acme::Device::Open<…>(…), called "
+             "by SE_InitPlugin (libcrashes.so)", "Report it to the author"),
             ("libexits.so", "error", "ended the process with status 3", "Report it"),
             ("libhalf.so", "error", "is truncated", "install its package again"),
             ("libother.so", "error", "and this machine is", "wheel for this machine"),
