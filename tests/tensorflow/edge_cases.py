@@ -56,6 +56,8 @@ def products(tf, raw):
         "SpaceToBatch of 2^62": lambda: blocks("SpaceToBatchND", [4, 0, 4], [2**62], [[0, 0]]),
         "SpaceToBatch of 2^80": lambda: blocks(
             "SpaceToBatchND", [1, 0, 0, 4], [2**40, 2**40], [[0, 0], [0, 0]]),
+        "SpaceToBatch of a batch of 2^64": lambda: blocks(
+            "SpaceToBatchND", [16, 19, 22], [2**29, 2**31], [[0, 0], [0, 0]]),
         "SpaceToBatch by 0": lambda: blocks("SpaceToBatchND", [1, 4, 4], [0], [[0, 0]]),
         "BatchToSpace of 2^62": lambda: blocks("BatchToSpaceND", [3, 4, 4], [2**62], [[0, 0]]),
         "BatchToSpace without crops": lambda: blocks(

@@ -93,8 +93,11 @@ class BatchKernel final : public BackendKernel {
             std::to_string(margin));
       }
     }
-    return to_batch_ ? ToBatch(run, x, blocks, margins)
-                     : ToSpace(run, x, blocks, margins);
+    if (!to_batch_) return ToSpace(run, x, blocks, margins);
+    // As in TensorFlow, the batch is checked before the other sizes.
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t batch,
+                            MultiplySizes(x.dim(0), product));
+    return ToBatch(run, x, batch, blocks, margins);
   }
 
  private:
@@ -120,11 +123,10 @@ class BatchKernel final : public BackendKernel {
     return rest;
   }
 
-  static absl::Status ToBatch(OpRun& run, const Operand& x, const Ints& blocks,
-                              const Ints& paddings) {
+  static absl::Status ToBatch(OpRun& run, const Operand& x, int64_t batch,
+                              const Ints& blocks, const Ints& paddings) {
     Ints from, to;  // sizes
     absl::InlinedVector<primitives::Placement, 3> placements;
-    int64_t batch = x.dim(0);
     for (size_t i = 0; i < blocks.size(); ++i) {
       const int64_t size = x.dim(static_cast<int>(i) + 1);
       int64_t padded;
@@ -141,7 +143,6 @@ class BatchKernel final : public BackendKernel {
                                           std::to_string(i) +
                                           "]=" + std::to_string(blocks[i]));
       }
-      TFPLUG_ASSIGN_OR_RETURN(batch, MultiplySizes(batch, blocks[i]));
       from.push_back(size);
       to.push_back(padded / blocks[i]);
       placements.push_back({padded, paddings[2 * i], 1});
