@@ -298,7 +298,13 @@ def work_on_lists():
         bools = list_ops.tensor_list_from_tensor(masks, element_shape=[])
         bools = list_ops.tensor_list_set_item(bools, 1, tf.constant(True))
         results.append(list_ops.tensor_list_stack(bools, tf.bool))
-        return words, [result.numpy().tolist() for result in results]
+    with tf.device("/device:CPU:0"):
+        x = list_ops.tensor_list_from_tensor([1.0, 2.0], element_shape=[])
+    # Without tf.device, TensorFlow chooses the device for a list that is on the CPU.
+    results.append(list_ops.tensor_list_stack(tf.raw_ops.AddN(inputs=[x, x]), tf.float32))
+    bools = list_ops.tensor_list_from_tensor([False, True], element_shape=[])
+    results.append(list_ops.tensor_list_stack(bools, tf.bool))
+    return words, [result.numpy().tolist() for result in results]
 
 
 def change_slices():
@@ -332,5 +338,6 @@ def test_eager_lists_and_slices():
     assert len(found) == len(hints), lists
     for words, hint in zip(found, hints):
         assert hint in words, words
-    assert results == [[[2, 4], [6, 8]], [[0, 0], [0, 0]], [[3, 5], [6, 8]], [True, True]]
+    assert results == [[[2, 4], [6, 8]], [[0, 0], [0, 0]], [[3, 5], [6, 8]], [True, True],
+                       [2, 4], [False, True]]
     assert exports_functions or slices.value == [[1.0], [1.0]], slices

@@ -31,14 +31,14 @@ def compute_lists_on_host(device_type, has_sums):
 
   def wrap(module, function, op, argument, dtype):
     """Runs module.function, which is also module.op, on the CPU if its argument
-    has the type or is it."""
+    has the type or is it. Without tf.device, TensorFlow would choose the device."""
     def call(original, names, args, kwargs):
       value = dict(zip(names, args), **kwargs).get(argument)
       first = value[0] if isinstance(value, (list, tuple)) and value else value
       if (getattr(first, "dtype", first) == dtype and
           context.executing_eagerly() and
           (marker in getattr(first, "device", "") or
-           marker in (context.context().device_name or ""))):
+           marker in (context.context().device_name or marker))):
         with ops.device("CPU:0"):
           return original(*args, **kwargs)
       return original(*args, **kwargs)
