@@ -22,6 +22,13 @@ template <class B>
 inline constexpr bool kIsBackend<B, std::void_t<typename B::Stream>> =
     std::is_convertible_v<B*, Backend<typename B::Stream>*>;
 
+// True if S has the constant of tfplug::Device that no stream has.
+template <class S, class = void>
+inline constexpr bool kIsDevice = false;
+template <class S>
+inline constexpr bool
+    kIsDevice<S, std::void_t<decltype(S::kUploadsWaitForKernels)>> = true;
+
 // The first mistake in a backend's class. TFPLUG_REGISTER_BACKEND asserts each
 // of them itself, so that the compiler begins with the sentence.
 enum class BackendMistake {
@@ -29,6 +36,7 @@ enum class BackendMistake {
   kUndefined,
   kBase,
   kStream,
+  kDevice,
   kAbstract,
   kConstructor
 };
@@ -41,6 +49,8 @@ constexpr BackendMistake BackendMistakeOf() {
     return BackendMistake::kBase;
   } else if constexpr (!internal::kIsDefined<typename B::Stream>) {
     return BackendMistake::kStream;
+  } else if constexpr (kIsDevice<typename B::Stream>) {
+    return BackendMistake::kDevice;
   } else if constexpr (std::is_abstract_v<B>) {
     return BackendMistake::kAbstract;
   } else if constexpr (!std::is_default_constructible_v<B>) {
@@ -105,6 +115,10 @@ bool RegisterHostKernels(Families... families) {
       backend, kStream,                                                      \
       "tfplug: the stream's class is only declared here; define it, or "     \
       "include its header, before TFPLUG_REGISTER_BACKEND")                  \
+  TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
+      backend, kDevice,                                                      \
+      "tfplug: Backend's argument must be the class of streams, such as "    \
+      "tfplug::Backend<Stream>; this is the class of the device")            \
   TFPLUG_INTERNAL_REFUSE_BACKEND(                                            \
       backend, kAbstract,                                                    \
       "tfplug: this backend does not override every required function; the " \
