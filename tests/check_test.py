@@ -339,6 +339,22 @@ class CheckTest(unittest.TestCase):
                 self.assertEqual(check_host.run(["sh", "-c", script], 20, {}), [
                     ("error", f"crashes with SIGSEGV in the start.{cause}")])
 
+    def test_a_failure_comes_with_what_the_plugin_logs(self):
+        error = '{"level": "error", "text": "allocate(1 byte) returns no memory"}'
+        script = ("echo 'tfplug: allocate: FAILED_PRECONDITION: it is odd; align it' >&2; "
+                  f"echo '{error}'")
+        self.assertEqual(check_host.run(["sh", "-c", script], 20, {}), [
+            ("error", "allocate(1 byte) returns no memory"),
+            ("note", "the plug-in logs allocate: it is odd. Align it.")])
+
+    def test_the_remedy_of_an_exception(self):
+        copies = check_list.CHECKS["copies"]
+        for text, remedy in (("memcpy_htod: C++ exception: link down", "throws: mend that"),
+                             ("byte 3 is 1 instead of 2", "Copy `size` bytes")):
+            with self.subTest(text=text):
+                result = check.Result(copies, "failed", [("error", text), ("note", "a log")])
+                self.assertIn(remedy, check_report.as_text([result], in_colour=False))
+
     def test_lines_are_merged_if_only_the_release_differs(self):
         findings = [("error", ": no number"), ("note", "2.5: loads"), ("note", "2.6: loads"),
                     ("warning", "2.7: loads"), ("note", "3: "), ("note", "4: ")]

@@ -244,6 +244,9 @@ def run(command, seconds, variables, places=()):
     elif child.returncode:
         findings.append(("error", f"ends the process with status {child.returncode} in "
                          f"{step}. {_cause(log)}".strip()))
+    if not places and any(level == "error" for level, _ in findings):
+        findings += [("note", f"the plug-in logs {text}. {advice}") for _, text, advice in
+                     doctor_causes.logged(log.replace(_STEP, ""))[-2:]]
     return findings
 
 

@@ -67,8 +67,8 @@ _ALL = (
     Check("handles", "create_stream, create_event and create_timer set their handles.",
           "Set the out-parameter to a new object, or the status to an error.", _DEVICE),
     Check("allocation", "Memory of every size is distinct and can be freed.",
-          "Return disjoint memory, with SP_DeviceMemoryBase::size set; accept null in "
-          "deallocate.", _DEVICE),
+          "Return disjoint memory, aligned to 256 bytes, with SP_DeviceMemoryBase::size set; "
+          "accept null in deallocate.", _DEVICE),
     Check("alignment", "Device and host memory is aligned to 256 bytes.",
           "Allocate with an alignment of 256.", (*_DEVICE, "allocation")),
     Check("aligned-alloc", "aligned_alloc gets sizes that are multiples of the alignment.",
@@ -80,7 +80,8 @@ _ALL = (
           "Count in allocate and deallocate, or return false.",
           (*_DEVICE, "allocation")),
     Check("host-callback", "host_callback runs each task once and returns true.",
-          "Enqueue the task, and return true, which is not TF_OK's value.", _STREAM),
+          "Enqueue each task, also those that come while others run. In C, return true, which "
+          "is not TF_OK's value.", _STREAM),
     Check("late-reads", "Enqueued work does not read a call's arguments after it returns.",
           "Copy what the task needs into it: capture by value, and SP_DeviceMemoryBase's "
           "fields rather than its address.", _WORK),
@@ -125,7 +126,7 @@ _ALL = (
           f"Compare the kernel with TensorFlow's for the CPU. {_CRASH}",
           (*_STREAM, "kernels", "copies")),
     Check("kernel-empty", "Kernels of simple ops set their output for empty tensors.",
-          "Allocate the output before returning early.",
+          "Allocate the output before returning early, and refuse no shape for its size.",
           (*_STREAM, "kernels", "kernel-results")),
     Check("kernel-faults", "Kernels of simple ops survive failures of TensorFlow's calls.",
           "Check the status of each call, and delete statuses and tensors on every path.",

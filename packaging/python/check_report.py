@@ -78,6 +78,17 @@ def _merge(findings):
             for level, start, rest in merged]
 
 
+def _remedy(result):
+    """Returns what to do about a check that did not pass, or ""."""
+    if result.status not in ("failed", "warning"):
+        return ""
+    thrown = ["C++ exception" in text for level, text in result.findings
+              if level not in _WITHOUT_MARK]
+    if thrown and all(thrown):
+        return "The function that is named throws: mend that, or return an error from it."
+    return result.check.remedy
+
+
 def as_text(results, in_colour):
     def paint(status, text):
         return f"\033[{_COLOURS[status]}m{text}\033[0m" if in_colour else text
@@ -98,8 +109,8 @@ def as_text(results, in_colour):
                                    subsequent_indent=" " * 13, break_long_words=False,
                                    max_lines=12 if mark else 3,
                                    placeholder=" ... (see --json)")
-        if result.status in ("failed", "warning"):
-            lines += textwrap.wrap("-> " + result.check.remedy, 96,
+        if _remedy(result):
+            lines += textwrap.wrap("-> " + _remedy(result), 96,
                                    initial_indent=" " * 11, subsequent_indent=" " * 14)
     for reason, names in skipped.items():
         lines += textwrap.wrap(f"{paint('skipped', 'skipped')}  {', '.join(names)}: "
@@ -111,7 +122,7 @@ def as_json(plugins, results):
     return {"plugins": list(map(str, plugins)), "checks": [
         {"name": result.check.name, "status": result.status,
          "findings": [{"level": level, "text": text} for level, text in result.findings],
-         "remedy": result.check.remedy if result.status in ("failed", "warning") else ""}
+         "remedy": _remedy(result)}
         for result in results]}
 
 
@@ -122,8 +133,8 @@ def _section(result):
         f'<li class="{escape(level)}">'
         f"{'' if level in _WITHOUT_MARK else f'<b>{escape(level)}:</b> '}"
         f"{escape(text)}</li>" for level, text in _merge(result.findings))
-    remedy = (f"<p><strong>Remedy:</strong> {escape(result.check.remedy)}</p>"
-              if result.status in ("failed", "warning") else "")
+    remedy = (f"<p><strong>Remedy:</strong> {escape(_remedy(result))}</p>"
+              if _remedy(result) else "")
     return (f'<section class="{result.status}"><h2><b>{result.status}</b> '
             f"{escape(result.check.name)}</h2>"
             f'<p class="soft">{escape(result.check.text)}</p>'

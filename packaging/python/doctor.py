@@ -228,8 +228,9 @@ def _failure(library, result):
     step = result.get("step", "import of TensorFlow")
     advice = remedy_for(result["failure"]) or (
         "Report it to the author of the plug-in, with this line and the release of "
-        "TensorFlow. If you are the author: the page \"Debug a plug-in\" of tfplug's "
-        "documentation says what crashes most often." if step != "import of TensorFlow"
+        "TensorFlow. If you are the author: tfplug check tests it step by step, and the page "
+        "\"Debug a plug-in\" of tfplug's documentation says what crashes most often."
+        if step != "import of TensorFlow"
         else "Import TensorFlow without plug-ins first: python -c 'import tensorflow'.")
     return Finding("error", f"{library}: {step} failed: {result['failure']}", advice)
 
@@ -334,32 +335,40 @@ def check_together(working):
 # ---- The report ----------------------------------------------------------------
 
 def examine(named=()):
-    findings = list(check_tensorflow())
-    if any(each.level == "error" for each in findings):
-        return findings
+    """Yields the findings, each as soon as it is known."""
+    about_tensorflow = list(check_tensorflow())
+    yield from about_tensorflow
+    if any(each.level == "error" for each in about_tensorflow):
+        return
     if named:
-        about_named = [(path, list(check_named(path))) for path in named]
-        about_places = [each for _, about in about_named for each in about]
-        libraries = [path for path, about in about_named if not about]
+        libraries = []
+        for path in named:
+            about = list(check_named(path))
+            yield from about
+            libraries += [] if about else [path]
     else:
         libraries, about_places = find_libraries()
-    findings += about_places
+        yield from about_places
     working = {}
     for library in libraries:
+        print(f"tfplug doctor: trying {library}, for at most {_SECONDS} s", file=sys.stderr,
+              flush=True)
         about, types = check_library(library, is_installed=not named)
-        findings += about
+        yield from about
         if not any(each.level == "error" for each in about):
             working[library] = types
-    return findings + list(check_together(working))
+    yield from check_together(working)
 
 
 def run(options):
-    findings = examine(options.libraries)
-    if options.json:
-        print(json.dumps([dataclasses.asdict(each) for each in findings], indent=2))
-    else:
-        for each in findings:
+    findings = []
+    for each in examine(options.libraries):
+        findings.append(each)
+        if not options.json:
             print(f"{each.level:>7}  {each.text}")
             if each.remedy:
                 print(f"{'':>7}  -> {each.remedy}")
+            sys.stdout.flush()
+    if options.json:
+        print(json.dumps([dataclasses.asdict(each) for each in findings], indent=2))
     return int(any(each.level == "error" for each in findings))

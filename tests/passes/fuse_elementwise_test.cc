@@ -141,6 +141,20 @@ TEST_CASE("equal unknown dimensions are fused") {
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
 }
 
+TEST_CASE("a condition that may choose rows keeps Select apart from its uses") {
+  Fusion f;
+  f.Feed<bool>("p", {2}, {true, false});
+  f.Feed("x", {2, 2}, {-1, 0, 1, 2});
+  f.Feed("y", {2, 2}, {3, 4, 5, 6});
+  f.Add("select", "Select", {"p", "x", "y"});
+  f.Add("neg", "Neg", {"select"});
+  f.Add("out", "Identity", {"neg"});
+  const std::string expected = f.Result("out");
+  f.Fuse();
+  CHECK(f.Ops() == "Identity Neg Select");
+  CHECK(f.Result("out") == expected);
+}
+
 TEST_CASE("gradients check at run time that shapes are equal") {
   Fusion f;
   f.Feed("x", {3}, {-1, 0, 1});

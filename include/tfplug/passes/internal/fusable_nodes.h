@@ -97,8 +97,10 @@ class FusableNodes {
     if (AreDifferent(ShapeOf(from.node), ShapeOf(to))) {
       return "its input is broadcast";
     }
-    if (row(to).needs_equal_shapes && !HasEqualInputs(to)) {
-      return "its inputs may have different shapes";
+    for (const Node node : {from.node, to}) {
+      if (row(node).needs_equal_shapes && !HasEqualInputs(node)) {
+        return "the inputs of one of them may have different shapes";
+      }
     }
     return nullptr;
   }
