@@ -227,9 +227,8 @@ def run(command, seconds, variables, places=()):
             step, begin = found["text"], at
         else:
             findings.append((found["level"], found["text"]))
-    findings += [(level, f"{text}. {advice}")
-                 for level, text, advice in doctor_causes.logged(
-                     log.replace(_STEP, ""), *places) if places]
+    said = doctor_causes.logged(log.replace(_STEP, ""), *places)
+    findings += [(level, f"{text}. {advice}") for level, text, advice in said if places]
     if timed_out and end - begin < seconds / 2:  # the steps before took longer
         findings.append(("skipped", f"ended after {seconds:g} s at {step}, which had "
                          f"{end - begin:.1f} s; increase --seconds"))
@@ -245,8 +244,8 @@ def run(command, seconds, variables, places=()):
         findings.append(("error", f"ends the process with status {child.returncode} in "
                          f"{step}. {_cause(log)}".strip()))
     if not places and any(level == "error" for level, _ in findings):
-        findings += [("note", f"the plug-in logs {text}. {advice}") for _, text, advice in
-                     doctor_causes.logged(log.replace(_STEP, ""))[-2:]]
+        findings += [("note", f"the plug-in logs {text}. {advice}")
+                     for _, text, advice in said[-2:]]
     return findings
 
 

@@ -109,8 +109,8 @@ def as_text(results, in_colour):
                                    subsequent_indent=" " * 13, break_long_words=False,
                                    max_lines=12 if mark else 3,
                                    placeholder=" ... (see --json)")
-        if _remedy(result):
-            lines += textwrap.wrap("-> " + _remedy(result), 96,
+        if remedy := _remedy(result):
+            lines += textwrap.wrap("-> " + remedy, 96,
                                    initial_indent=" " * 11, subsequent_indent=" " * 14)
     for reason, names in skipped.items():
         lines += textwrap.wrap(f"{paint('skipped', 'skipped')}  {', '.join(names)}: "
@@ -133,8 +133,8 @@ def _section(result):
         f'<li class="{escape(level)}">'
         f"{'' if level in _WITHOUT_MARK else f'<b>{escape(level)}:</b> '}"
         f"{escape(text)}</li>" for level, text in _merge(result.findings))
-    remedy = (f"<p><strong>Remedy:</strong> {escape(_remedy(result))}</p>"
-              if _remedy(result) else "")
+    remedy = _remedy(result)
+    remedy = f"<p><strong>Remedy:</strong> {escape(remedy)}</p>" if remedy else ""
     return (f'<section class="{result.status}"><h2><b>{result.status}</b> '
             f"{escape(result.check.name)}</h2>"
             f'<p class="soft">{escape(result.check.text)}</p>'

@@ -94,7 +94,7 @@ class BatchKernel final : public BackendKernel {
       }
     }
     if (!to_batch_) return ToSpace(run, x, blocks, margins);
-    // As in TensorFlow, the batch is checked before the other sizes.
+    // TensorFlow checks the batch before the other sizes.
     TFPLUG_ASSIGN_OR_RETURN(const int64_t batch,
                             MultiplySizes(x.dim(0), product));
     return ToBatch(run, x, batch, blocks, margins);
