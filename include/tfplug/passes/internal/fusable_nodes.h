@@ -97,11 +97,6 @@ class FusableNodes {
     if (AreDifferent(ShapeOf(from.node), ShapeOf(to))) {
       return "its input is broadcast";
     }
-    for (const Node node : {from.node, to}) {
-      if (row(node).needs_equal_shapes && !HasEqualInputs(node)) {
-        return "the inputs of one of them may have different shapes";
-      }
-    }
     return nullptr;
   }
 
@@ -166,6 +161,7 @@ class FusableNodes {
       return node.GetAttr<std::string>("data_format").value_or("NHWC") ==
              "NHWC";
     }
+    if (op.needs_equal_shapes && !HasEqualInputs(node)) return false;
     // If incompatible shapes are no error, Equal has a result for them.
     return node.GetAttr<bool>("incompatible_shape_error").value_or(true) ||
            HasFittingInputs(node);
