@@ -302,7 +302,8 @@ def work_on_lists():
         x = list_ops.tensor_list_from_tensor([1.0, 2.0], element_shape=[])
     # Without tf.device, TensorFlow chooses the device for a list that is on the CPU.
     results.append(list_ops.tensor_list_stack(tf.raw_ops.AddN(inputs=[x, x]), tf.float32))
-    bools = list_ops.tensor_list_from_tensor([False, True], element_shape=[])
+    bools = list_ops.tensor_list_from_tensor([True, True], element_shape=[])
+    bools = list_ops.tensor_list_set_item(bools, 0, False)
     results.append(list_ops.tensor_list_stack(bools, tf.bool))
     return words, [result.numpy().tolist() for result in results]
 

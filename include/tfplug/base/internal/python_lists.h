@@ -33,9 +33,12 @@ def compute_lists_on_host(device_type, has_sums):
     """Runs module.function, which is also module.op, on the CPU if its argument
     has the type or is it. Without tf.device, TensorFlow would choose the device."""
     def call(original, names, args, kwargs):
-      value = dict(zip(names, args), **kwargs).get(argument)
-      first = value[0] if isinstance(value, (list, tuple)) and value else value
-      if (getattr(first, "dtype", first) == dtype and
+      first = dict(zip(names, args), **kwargs).get(argument)
+      while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+      kind = dtypes.bool if isinstance(first, bool) else getattr(
+          first, "dtype", first)
+      if (dtype == kind and
           context.executing_eagerly() and
           (marker in getattr(first, "device", "") or
            marker in (context.context().device_name or marker))):
