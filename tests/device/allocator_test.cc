@@ -191,6 +191,42 @@ TEST_CASE("without the BFC allocator, device memory may be less aligned") {
   fixture.device().Deallocate(memory);
 }
 
+class Full : public minimal::Memory {
+ public:
+  static inline bool is_full = true;
+
+  absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
+                                        int64_t memory_space) override {
+    if (is_full) return absl::ResourceExhaustedError("the device is full");
+    return minimal::Memory::Allocate(size, memory_space);
+  }
+};
+
+TEST_CASE("of failures in a row, few are logged") {
+  Fixture<minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, Full>>>
+      fixture;
+  const auto fail = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      CHECK(fixture.device().Allocate(256).opaque() == nullptr);
+    }
+  };
+  Full::is_full = true;
+  fail(255);
+  const auto lines = [&] { return fixture.log().lines(); };
+  CHECK(lines().size() == 8);  // the failures 1, 2, 4, ..., 128
+  CHECK(lines().back() ==
+        "tfplug: allocate: RESOURCE_EXHAUSTED: the device is full");
+  fail(1);
+  REQUIRE(lines().size() == 10);
+  CHECK(lines()[8].find("repeats a small request until it succeeds") !=
+        std::string::npos);
+  Full::is_full = false;
+  fixture.device().Deallocate(fixture.device().Allocate(256));
+  Full::is_full = true;
+  fail(3);
+  CHECK(lines().size() == 12);  // each success begins a new row
+}
+
 TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {
   testing::HostOptions options;
   options.sizes.device_memory = 16;

@@ -64,8 +64,9 @@ class Allocator {
   // allocate: returns `size` bytes of device memory, aligned to
   // kRequiredAlignment; `memory_space` is 0 in every release so far. Return
   // ResourceExhausted (or throw std::bad_alloc) if memory has run out; the
-  // user then sees this error. Every failure is logged, because the C slot has
-  // no status. Memory that is not aligned is released and counts as a failure.
+  // user then sees this error. Failures are logged, because the C slot has no
+  // status: of failures in a row the first, second, fourth, eighth and so on.
+  // Memory that is not aligned is released and counts as a failure.
   virtual absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                                 int64_t memory_space) = 0;
 

@@ -102,8 +102,10 @@ CurrentException() noexcept {
   }
 }
 
+// Logs nothing if `slot` is null.
 [[gnu::cold, gnu::noinline]] inline void LogFailure(
     const char* slot, const absl::Status& status) noexcept {
+  if (slot == nullptr) return;
   TFPLUG_INTERNAL_TRY { LogError(slot, status); }
   TFPLUG_INTERNAL_CATCH_ALL { LogError(slot, "out of host memory"); }
 }
@@ -195,10 +197,15 @@ inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
   return false;
 }
 
+struct LogEach {
+  bool operator()() const { return true; }
+};
+
 // Does the same for a hook that returns absl::StatusOr<T>, and passes the T to
-// `use`.
-template <class Hook, class Use>
-inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
+// `use`. `is_logged`, which must not throw, is called for each failure.
+template <class Hook, class Use, class IsLogged = LogEach>
+inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use,
+                       IsLogged&& is_logged = IsLogged()) noexcept {
   using Result = decltype(hook());
   static_assert(std::is_trivially_destructible_v<typename Result::value_type>);
   TFPLUG_INTERNAL_TRY {
@@ -207,9 +214,10 @@ inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
       use(*returned.result);
       return true;
     }
-    LogAndDelete(slot, new absl::Status(std::move(returned.result).status()));
+    LogAndDelete(is_logged() ? slot : nullptr,
+                 new absl::Status(std::move(returned.result).status()));
   }
-  TFPLUG_INTERNAL_CATCH_ALL { LogException(slot); }
+  TFPLUG_INTERNAL_CATCH_ALL { LogException(is_logged() ? slot : nullptr); }
   return false;
 }
 

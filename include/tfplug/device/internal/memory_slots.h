@@ -2,8 +2,11 @@
 #ifndef TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_
 #define TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
@@ -31,11 +34,24 @@ struct MemorySlots {
                        int64_t memory_space, capi::SP_DeviceMemoryBase* mem) {
     if (ABSL_PREDICT_FALSE(!IsLargeEnough(*mem))) return;
     AllocatorT& self = H::ToAllocator(device);
-    const DeviceMemory memory = ValueOrLog("allocate", DeviceMemory(), [&] {
-      return self.AllocatorT::Allocate(size, memory_space);
-    });
+    auto& failures = StateOf(self).failures_in_a_row;
+    DeviceMemory memory;
+    internal::GuardOrLog(
+        "allocate",
+        [&]() -> absl::StatusOr<DeviceMemory> {
+          absl::StatusOr<DeviceMemory> result =
+              self.AllocatorT::Allocate(size, memory_space);
+          if (result.ok() && ABSL_PREDICT_FALSE(!IsAligned(result->opaque()))) {
+            return AcceptOrRelease(self, *result);
+          }
+          return result;
+        },
+        [&](DeviceMemory allocated) {
+          memory = allocated;
+          failures.store(0, std::memory_order_relaxed);
+        },
+        [&] { return IsLogged(failures.fetch_add(1) + 1); });
     Store(mem, memory);
-    if (ABSL_PREDICT_FALSE(!IsAligned(memory.opaque()))) Refuse(self, mem);
   }
 
   static void deallocate(const capi::SP_Device* device,
@@ -95,6 +111,31 @@ struct MemorySlots {
   }
 
  private:
+  static AllocatorState& StateOf(AllocatorT& self) {
+    return internal::Access::state(static_cast<Allocator&>(self));
+  }
+
+  // Returns whether Allocate's failure is logged, the n-th in a row: the first,
+  // second, fourth, eighth and so on are. When memory first runs out,
+  // TensorFlow's BFC allocator asks for 0.9 of the size until it succeeds or the
+  // size is that of the tensor; a size below 2,560 bytes, rounded up to a
+  // multiple of 256, stays the same, so it asks for ever. No device is so large
+  // that it asks for 256 sizes; from then on, each failure takes a millisecond.
+  [[gnu::cold, gnu::noinline]] static bool IsLogged(uint32_t n) {
+    constexpr uint32_t kEndless = 256;
+    if (n == kEndless) {
+      internal::LogError(
+          "allocate",
+          "failed 256 times in a row; TensorFlow's BFC allocator "
+          "repeats a small request until it succeeds, so this "
+          "process waits until device memory is free");
+    }
+    if (n >= kEndless) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return (n & (n - 1)) == 0;
+  }
+
   static bool IsLargeEnough(const capi::SP_DeviceMemoryBase& memory) {
     return memory.struct_size >=
            capi::StructInfo<capi::SP_DeviceMemoryBase>::kSize;
@@ -108,19 +149,11 @@ struct MemorySlots {
 
   // Releases memory whose alignment would make TensorFlow abort. If its BFC
   // allocator is off, TensorFlow accepts device memory of any alignment.
-  [[gnu::cold, gnu::noinline]] static void Refuse(
-      AllocatorT& self, capi::SP_DeviceMemoryBase* memory) {
-    if (!internal::Access::state(static_cast<Allocator&>(self))
-             .uses_bfc_allocator) {
-      return;
-    }
-    const DeviceMemory refused = H::ToMemory(memory);
-    const uintptr_t offset = OffsetOf(refused.opaque());
-    Store(memory, DeviceMemory());
-    internal::GuardOrLog("allocate", [&] {
-      return Misaligned("Allocator::Allocate", offset,
-                        self.AllocatorT::Deallocate(refused));
-    });
+  [[gnu::cold, gnu::noinline]] static absl::StatusOr<DeviceMemory>
+  AcceptOrRelease(AllocatorT& self, DeviceMemory memory) {
+    if (!StateOf(self).uses_bfc_allocator) return memory;
+    return Misaligned("Allocator::Allocate", OffsetOf(memory.opaque()),
+                      self.AllocatorT::Deallocate(memory));
   }
   [[gnu::cold, gnu::noinline]] static void* Refuse(AllocatorT& self,
                                                    void* host_memory) {
