@@ -116,6 +116,10 @@ class ShapeInference {
     if (absl::IsInvalidArgument(result) && i > 0) hit_index_limit_ = true;
     return result;
   }
+  // Does the same with a result of the functions below, or returns its error.
+  absl::Status SetOutput(int i, const absl::StatusOr<ShapeHandle>& shape) {
+    return shape.ok() ? SetOutput(i, *shape) : shape.status();
+  }
   // Sets the shapes of all outputs to unknown.
   absl::Status SetUnknownShape() {
     OwnedStatus status;

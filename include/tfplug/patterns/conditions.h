@@ -35,11 +35,14 @@ class Conditions {
     return AddValues<kernel_internal::AttrType<E>>(
         OpOf<E>(), kernel_internal::NameOf(attr), {std::move(value)});
   }
-  // Refuses text for a bool, to which a pointer converts.
-  template <class E, class = std::enable_if_t<
-                         std::is_same_v<kernel_internal::AttrType<E>, bool>>>
-  Derived Where(E, const char*) const {
-    static_assert(sizeof(E) == 0, "tfplug: this attribute is a bool, not text");
+  template <class E, class V,
+            class = std::enable_if_t<!patterns_internal::IsAttrValue<
+                V, kernel_internal::AttrType<E>>()>>
+  Derived Where(E, const V&) const {
+    static_assert(
+        sizeof(E) == 0,
+        "tfplug: Where takes a value of the attribute's type, such as "
+        "true for a bool, 1 for an int or DataType::kFloat for a type");
   }
   // Requires `attr` to be one of `values`.
   template <class E, class = kernel_internal::IfOpEnum<E>>

@@ -8,9 +8,9 @@
 // expect: transpose_c
 // expect: tfplug: this output does not belong to an op of the pattern
 // expect: tfplug: the inputs of a pattern must be patterns, such as Any()
-// expect: tfplug: this attribute is a bool, not text
 // expect: tfplug: this attribute does not belong to the new op
 // expect: tfplug: the value does not have the type of the attribute
+// expect: tfplug: Where takes a value of the attribute's type
 // expect: tfplug: the function does not return the type of the attribute
 // expect: tfplug: Copy takes an attribute of the new op
 #include <tfplug/ops/internal.h>

@@ -69,18 +69,6 @@ struct RuleData {
   std::vector<ReplacementSource> result_replacements;
 };
 
-// Returns whether a V can be the value of an attribute of type T. Excludes the
-// conversions of pointers to bool and of bool to numbers.
-template <class V, class T>
-constexpr bool IsAttrValue() {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return std::is_arithmetic_v<V> &&
-           std::is_same_v<V, bool> == std::is_same_v<T, bool>;
-  } else {
-    return std::is_convertible_v<V, T>;
-  }
-}
-
 // The type of an attribute that has the value V: the result of a function of
 // the match, or the type that Node::SetAttr() would store.
 template <class V, class = void>

@@ -81,6 +81,18 @@ constexpr bool HasManyOutputs() {
   return FixedOutputs<O>::kCount > 1 || kHasOutputLists<O>;
 }
 
+// Returns whether a V can be the value of an attribute of type T. Excludes the
+// conversions of pointers to bool and of bool to numbers.
+template <class V, class T>
+constexpr bool IsAttrValue() {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return std::is_arithmetic_v<V> &&
+           std::is_same_v<V, bool> == std::is_same_v<T, bool>;
+  } else {
+    return std::is_convertible_v<V, T>;
+  }
+}
+
 }  // namespace tfplug::patterns_internal
 
 #pragma GCC visibility pop
