@@ -92,7 +92,7 @@ TEST_CASE(
           "DATA_LOSS: driver error 7",
           "INTERNAL: C++ exception: driver refused",
           "RESOURCE_EXHAUSTED: out of host memory (std::bad_alloc)",
-          "INTERNAL: C++ exception of an unknown type"};
+          "INTERNAL: C++ exception of type int"};
       const char* const where = std::string(hook) == "DeviceCount"
                                     ? "get_device_count: "
                                     : "RECORDING_PLATFORM: ";

@@ -35,7 +35,7 @@ class Conditions {
     return AddValues<kernel_internal::AttrType<E>>(
         OpOf<E>(), kernel_internal::NameOf(attr), {std::move(value)});
   }
-  template <class E, class V,
+  template <class E, class V, class = kernel_internal::IfOpEnum<E>,
             class = std::enable_if_t<!patterns_internal::IsAttrValue<
                 V, kernel_internal::AttrType<E>>()>>
   Derived Where(E, const V&) const {

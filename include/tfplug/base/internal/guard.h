@@ -6,10 +6,13 @@
 #include <cxxabi.h>
 #endif
 
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "absl/base/optimization.h"
@@ -33,6 +36,19 @@ namespace tfplug::internal {
 #define TFPLUG_INTERNAL_TRY if constexpr (true)
 #define TFPLUG_INTERNAL_CATCH_ALL else
 #endif
+
+// Describes the exception being handled, which is no std::exception.
+[[gnu::cold, gnu::noinline]] inline std::string NameOfException() {
+#if defined(__cpp_exceptions) && __has_include(<cxxabi.h>)
+  if (const std::type_info* type = abi::__cxa_current_exception_type()) {
+    const std::unique_ptr<char, void (*)(void*)> name(
+        abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr),
+        &std::free);
+    return std::string("type ") + (name != nullptr ? name.get() : type->name());
+  }
+#endif
+  return "an unknown type";
+}
 
 // Converts the exception being handled to a status. The message is empty if
 // there is not enough memory for it.
@@ -69,7 +85,7 @@ CurrentException() noexcept {
       std::terminate();
 #endif
     } catch (...) {
-      return absl::InternalError("C++ exception of an unknown type");
+      return absl::InternalError("C++ exception of " + NameOfException());
     }
   } catch (...) {
     return absl::Status(absl::StatusCode::kResourceExhausted, "");
