@@ -145,10 +145,13 @@ def run(options):
                   file=sys.stderr)
         options.directory.mkdir(parents=True, exist_ok=True)
         path = pathlib.Path(shutil.move(wheel, options.directory / wheel.name))
-    # Other tags of this version and processor: `pip install dist/*.whl` would take both.
-    stem = "-".join(path.name.split("-")[:2])
-    for old in options.directory.glob(f"{stem}-*_{_machine(options.plugin)}.whl"):
-        if old != path:
+    # `pip install dist/*.whl` would take each wheel for this processor.
+    name, version = path.name.split("-")[:2]
+    for old in options.directory.glob(f"{name}-*_{_machine(options.plugin)}.whl"):
+        if old.name.split("-")[1] != version:
+            print(f"tfplug wheel: {old} is of another version: install this one by its "
+                  "name, or remove that one", file=sys.stderr)
+        elif old != path:
             old.unlink()
             print(f"tfplug wheel: removed {old}, an older wheel of this version",
                   file=sys.stderr)
