@@ -289,6 +289,24 @@ def test_compiled_functions_that_python_calls():
     assert {device for _, device in cpu.value} == {"CPU:0"}
 
 
+def run_compiled_in_session(device):
+    """A session's graph of three nodes, which TensorFlow passes to no optimizer."""
+    import tensorflow as tf
+    with tf.Graph().as_default(), tf.device(device):
+        function = tf.function(lambda x: tf.nn.relu(x * 3 - 4), jit_compile=True)
+        result = function(tf.constant([1.0, 2.0]))
+        with tf.compat.v1.Session() as session:
+            return [session.run(result).tolist(), function._jit_compile]
+
+
+def test_compiled_functions_in_a_session_of_few_nodes():
+    on_device, by_default, cpu = harness.run_each(
+        run_compiled_in_session, [["/device:SIM:0"], [None], ["/CPU:0"]])
+    for result, is_compiled in ((on_device, False), (by_default, False), (cpu, True)):
+        assert result.ok, result
+        assert result.value == [[0.0, 2.0], is_compiled]
+
+
 def run_xla_on_the_cpu():
     import tensorflow as tf
     function = tf.function(lambda x: x * 2 + 1, jit_compile=True)

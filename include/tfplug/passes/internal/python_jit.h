@@ -10,12 +10,13 @@
 #pragma GCC visibility push(hidden)
 
 // Calls of functions with jit_compile=True in Python. DisableXla edits calls
-// within graphs, which leaves two gaps. A call from Python is not part of a
-// graph, and TensorFlow fails with "No JIT device registered". And TensorFlow
+// within graphs, which leaves three gaps. A call from Python is not part of a
+// graph, and TensorFlow fails with "No JIT device registered". A session's graph
+// of fewer than four nodes reaches no pass. And TensorFlow
 // traces such a function for XLA: its loops and conditions stay functional ops,
 // whose bodies no graph pass can edit. In a Python process, tfplug therefore
 // wraps tf.function: a function that is called for this device, eagerly or
-// while another function is traced, is traced and runs without XLA. Calls for
+// while a graph is made, is traced and runs without XLA. Calls for
 // other devices are unchanged, except that a function whose first call is for
 // this device runs without XLA everywhere.
 namespace tfplug::passes_internal {
@@ -54,12 +55,12 @@ def disable_xla(device_type):
   def is_on_device():
     """Whether a call now runs on the device: TensorFlow prefers it to the CPU
     where no tf.device is given."""
-    if not ops.executing_eagerly_outside_functions():
-      return False
     name = device_name()
     if name:
       return f"/device:{device_type}:" in name
-    return bool(context.context().list_logical_devices(device_type))
+    # Unlike logical devices, these need no device of the eager context, which
+    # a process with sessions only never makes.
+    return bool(context.context().get_visible_devices(device_type))
 
   def without_xla(function):
     if not function._jit_compile or not is_on_device():
