@@ -79,4 +79,4 @@ def test_it_gives_numpys_transform(op, is_double):
 def test_invalid_arguments_are_errors():
     found = _run(errors)
     assert len(found) == 7 and "none" not in found
-    assert "the axes must be the last dimensions" in found[0]
+    assert "The last axis to perform transform on must be -1" in found[0]

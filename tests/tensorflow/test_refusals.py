@@ -22,6 +22,20 @@ def _results(device):
         return raw.Conv2DBackpropInput(input_sizes=sizes, filter=filters,
                                        out_backprop=dy, strides=ones, padding="VALID")
 
+    def fake_quantize(name, low, high):
+        op = getattr(raw, "FakeQuantWithMinMaxVars" + name)
+        gradients = {"gradients": image} if "Gradient" in name else {}
+        return op(inputs=image, min=low, max=high, **gradients)
+
+    def quantize(version, low, high, axis=-1, **bits):
+        return getattr(raw, "QuantizeAndDequantize" + version)(
+            input=image, input_min=low, input_max=high, axis=axis, range_given=True,
+            **bits)
+
+    def fftnd(axes):
+        return raw.FFTND(input=tf.ones([2, 2, 2], tf.complex64), axes=axes,
+                         fft_length=[2] * len(axes))
+
     cases = {
         "default dilations": lambda: raw.Conv(
             input=image, filter=filters, strides=ones, padding="VALID"),
@@ -44,6 +58,22 @@ def _results(device):
             tensor=3., indices=[[0]], updates=[.2]),
         "negative shape": lambda: raw.SparseSoftmax(
             sp_indices=[[1, 1]], sp_values=[2.], sp_shape=[-1, 1]),
+        "min": lambda: fake_quantize("", [0.], 1.),
+        "max of the gradient": lambda: fake_quantize("Gradient", 0., [1.]),
+        "min of channels": lambda: fake_quantize("PerChannel", 0., [1.] * 3),
+        "max of channels of the gradient": lambda: fake_quantize(
+            "PerChannelGradient", [0.] * 3, [1., 2.]),
+        "num_bits": lambda: quantize("V3", 0., 1., num_bits=[8]),
+        "a vector's scalar": lambda: quantize("V3", [0.], [[1.]], num_bits=8),
+        "input_min": lambda: quantize("V2", [0.], 1.),
+        "input_min of an axis": lambda: quantize("V3", 0., [1.], axis=0, num_bits=8),
+        "input_max of an axis": lambda: quantize("V3", [0.], [1.] * 2, axis=0, num_bits=8),
+        "segments of a scalar": lambda: raw.SparseSegmentSum(
+            data=1., indices=[0], segment_ids=[0]),
+        "order of axes": lambda: fftnd([1, 0, 2]),
+        "a gap between axes": lambda: fftnd([0, -1]),
+        "last axis": lambda: fftnd([1]),
+        "fft_length": lambda: raw.RFFT2D(input=tf.ones([6, 0]), fft_length=[1, -1]),
         "bitcast": lambda: tf.bitcast(tf.cast(pixel, tf.int8), tf.int32),
     }
     results = {}
@@ -72,6 +102,24 @@ WORDS = {
     "scalar output": "InvalidArgumentError: {} Output must be at least 1-D",
     "negative shape": "InvalidArgumentError: {} Expected shape dimensions to be "
                       "non-negative, got -1",
+    "min": "InvalidArgumentError: {} `min` must be rank 0 but is rank 1",
+    "max of the gradient": "InvalidArgumentError: {} `max` must be rank 0 but is rank 1",
+    "min of channels": "InvalidArgumentError: {} `min` must be rank 1 but is rank 0",
+    "max of channels of the gradient": "InvalidArgumentError: {} max has incorrect size, "
+                                       "expected 3 was 2",
+    "num_bits": "InvalidArgumentError: {} The `num_bits` tensor should be a scalar.",
+    "input_min": "InvalidArgumentError: {} input_min must be a scalar.",
+    "input_min of an axis": "InvalidArgumentError: {} Shape must be rank 1 for "
+                            "input_min_tensor when the axis is specified",
+    "input_max of an axis": "InvalidArgumentError: {} input_max_tensor has incorrect "
+                            "size, was 2 expected 1 to match dim 0 of the input",
+    "segments of a scalar": "InvalidArgumentError: {} Shape must be at least rank 1",
+    "order of axes": "InvalidArgumentError: {} axes must be successive and ascending.",
+    "a gap between axes": "InvalidArgumentError: {} axes must be successive and "
+                          "ascending.",
+    "last axis": "InvalidArgumentError: {} The last axis to perform transform on must be "
+                 "-1.",
+    "fft_length": "InvalidArgumentError: {} fft_length[1] must >= 0, but got: -1",
     "bitcast": "InvalidArgumentError: {} Cannot bitcast from 6 to 3",
 }
 

@@ -126,7 +126,12 @@ class FourierKernel final : public BackendKernel {
       const bool is_last = i == rank - 1;
       const int64_t half = n / 2 + 1;
       const int64_t needed = to_real_ && is_last ? half : n;
-      if (n < 0 || (x.dim(d) < needed && x.dim(d) > 0)) {
+      if (n < 0) {
+        return absl::InvalidArgumentError(
+            "fft_length[" + std::to_string(i) +
+            "] must >= 0, but got: " + std::to_string(n));
+      }
+      if (x.dim(d) < needed && x.dim(d) > 0) {
         return absl::InvalidArgumentError(
             "Input dimension " + std::to_string(d) +
             " must have length of at least " + std::to_string(needed) +
@@ -143,15 +148,22 @@ class FourierKernel final : public BackendKernel {
   static absl::StatusOr<int> GetRank(OpRun& run, const Operand& x) {
     TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(2));
     const int rank = static_cast<int>(axes.size());
+    int64_t last = -1;
     for (int i = 0; i < rank; ++i) {
-      const int64_t axis = axes[static_cast<size_t>(i)];
-      const int64_t want = x.rank - rank + i;
-      if (axis != want && axis + x.rank != want) {
+      int64_t axis = axes[static_cast<size_t>(i)];
+      if (axis < 0) axis += x.rank;
+      if (i > 0 && axis != last + 1) {
         return absl::InvalidArgumentError(
-            "the axes must be the last dimensions in ascending order: " +
-            std::to_string(want) + " or " + std::to_string(want - x.rank) +
-            ", not " + std::to_string(axis));
+            "axes must be successive and ascending. Axis " +
+            std::to_string(axis) + " follows " + std::to_string(last));
       }
+      last = axis;
+    }
+    if (rank > 0 && last != x.rank - 1) {
+      return absl::InvalidArgumentError(
+          "The last axis to perform transform on must be -1. It is " +
+          std::to_string(last) + ", and the input has rank " +
+          std::to_string(x.rank));
     }
     if (rank > 0) return rank;
     return absl::InvalidArgumentError(

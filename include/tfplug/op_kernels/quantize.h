@@ -89,10 +89,16 @@ class FakeQuantKernel final : public BackendKernel {
     for (int i = 0; i < 2 && !has_args_; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand bound,
                               GetView(run, (is_gradient_ ? 2 : 1) + i));
-      if (ShapeOf(bound) != BoundShape(depth)) {
-        return absl::InvalidArgumentError("min and max must have shape " +
-                                          BoundShape(depth).ToString() +
-                                          ", not " + ShapeOf(bound).ToString());
+      const std::string name = i == 0 ? "min" : "max";
+      if (bound.rank != BoundShape(depth).rank()) {
+        return absl::InvalidArgumentError(
+            "`" + name + "` must be rank " + (is_per_channel_ ? "1" : "0") +
+            " but is rank " + std::to_string(bound.rank));
+      }
+      if (bound.num_elements() != depth) {
+        return absl::InvalidArgumentError(
+            name + " has incorrect size, expected " + std::to_string(depth) +
+            " was " + std::to_string(bound.num_elements()));
       }
       bounds[static_cast<size_t>(i)] =
           Operand::Dense(bound.data, bound.type, {depth}).AddDim(x.dim(1), 0);
@@ -213,7 +219,10 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
     int64_t bits = bits_;
     if (run.context().num_inputs() > 3) {
-      TFPLUG_ASSIGN_OR_RETURN(bits, run.GetScalar(3));
+      TFPLUG_ASSIGN_OR_RETURN(
+          bits, run.GetScalar(3,
+                              "Invalid shape. The `num_bits` tensor should be "
+                              "a scalar. Got: "));
       TFPLUG_RETURN_IF_ERROR(CheckBits(bits));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, ByChannel(input, axis_));
@@ -221,7 +230,7 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
     std::array<Operand, 2> bounds;
     for (int i = 0; i < 2 && is_given_; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(bounds[static_cast<size_t>(i)],
-                              GetBound(run, i + 1, axis_, depth));
+                              GetBound(run, 1, i, axis_, depth));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(input)));
@@ -267,20 +276,31 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
     std::swap(view.stride(0), view.stride(1));
     return view;
   }
-  // Returns input `i`, a scalar, or with an axis a vector, as a vector.
-  static absl::StatusOr<Operand> GetBound(OpRun& run, int i, int64_t axis,
-                                          int64_t depth) {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand bound, GetView(run, i));
-    // TensorFlow's CPU checks only the sizes for V3, the op with four inputs
-    // and one output.
+  // Returns input_min (`i` is 0) or input_max, a scalar, or with an axis a
+  // vector, as a vector. `first` is the index of input_min.
+  static absl::StatusOr<Operand> GetBound(OpRun& run, int first, int i,
+                                          int64_t axis, int64_t depth) {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand bound, GetView(run, first + i));
+    // Of V3, the op with four inputs and one output, TensorFlow's CPU accepts a
+    // scalar of any rank.
     const bool is_v3 =
         run.context().num_inputs() == 4 && run.context().num_outputs() == 1;
-    if ((bound.rank != (axis == -1 ? 0 : 1) && !is_v3) ||
-        bound.num_elements() != depth) {
+    const std::string name = i == 0 ? "input_min" : "input_max";
+    const std::string shape = ". It has shape " + ShapeOf(bound).ToString();
+    if (axis == -1 && (is_v3 ? bound.num_elements() != 1 : bound.rank != 0)) {
+      return absl::InvalidArgumentError(name + " must be a scalar" + shape);
+    }
+    if (axis != -1 && bound.rank != 1) {
+      return absl::InvalidArgumentError("Shape must be rank 1 for " + name +
+                                        "_tensor when the axis is specified" +
+                                        shape);
+    }
+    if (bound.num_elements() != depth) {
       return absl::InvalidArgumentError(
-          "input_min and input_max must be scalars, or with an axis vectors "
-          "of its size, not of shape " +
-          ShapeOf(bound).ToString());
+          name + "_tensor has incorrect size, was " +
+          std::to_string(bound.num_elements()) + " expected " +
+          std::to_string(depth) + " to match dim " + std::to_string(axis) +
+          " of the input");
     }
     return Operand::Dense(bound.data, bound.type, {depth});
   }
@@ -328,7 +348,7 @@ class QuantizeGradKernel final : public BackendKernel {
     std::array<Operand, 2> bounds;
     for (int i = 0; i < 2; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(Operand bound,
-                              Quantize::GetBound(run, i + 2, axis_, x.dim(0)));
+                              Quantize::GetBound(run, 2, i, axis_, x.dim(0)));
       TFPLUG_ASSIGN_OR_RETURN(
           const Operand none,
           run.AllocateOutput(i + 1, axis_ == -1 ? Shape{} : ShapeOf(bound)));

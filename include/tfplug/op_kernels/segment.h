@@ -107,7 +107,7 @@ class SegmentReduction {
              ShapeOf(x).ToString() + ".";
     };
     if (x.rank == 0) {
-      return absl::InvalidArgumentError("input must be at least rank 1");
+      return absl::InvalidArgumentError("Shape must be at least rank 1");
     }
     if (ids.rank != 1) {
       return absl::InvalidArgumentError("segment_ids should be a vector." +

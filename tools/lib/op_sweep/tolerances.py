@@ -164,7 +164,7 @@ EXPLAINED = [
     (r"ResourceSparseApply.*", r"the gradient must have shape",
      "TensorFlow's CPU compares sizes only"),
     (r"ResourceApply(Add|Power)Sign|QuantizeAndDequantizeV\d",
-     r"is not a scalar: \[1\]|must be scalars.* not of shape \[1\]",
+     r"is not a scalar: \[1\]|must be a scalar\. It has shape \[1\]",
      "TensorFlow's CPU accepts a vector of one element as a scalar"),
     (r".*(Gather|Scatter|Segment|Stitch|Partition|SparseApply).*",
      r"is not in \[0|out of range|does not index into|is out of bound|segment ids|"
