@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "region_graph.h"
+
+// Where regions end.
+namespace tfplug::region_bounds_test {
+namespace {
+
+using region_test::RegionGraph;
+
+TEST_CASE("an op between two others prevents a cycle") {
+  RegionGraph g;
+  g.Feed<float>("x", {2}, {1, 2});
+  g.Add(R"(
+      x = Placeholder()
+      a = Tanh(x)
+      b = Neg(a)
+      own = Elu(b)
+      c = AddV2(b, own)
+      d = Neg(c)
+      out = Elu(d))");
+  const std::string out = g.Result("out");
+  g.Compile();
+  CHECK(g.NumRegions() == 2);
+  CHECK(g.Result("out") == out);
+}
+
+TEST_CASE("control edges keep their order") {
+  RegionGraph g;
+  g.Feed<float>("x", {2}, {1, 2});
+  g.Add(R"(
+      x = Placeholder()
+      first = Elu(x)
+      a = Tanh(x, ^first)
+      b = Neg(x, ^a)
+      later = Elu(x, ^b)
+      one: int32 = 1 (^later)
+      c = ExpandDims(x, one)
+      d = Neg(c)
+      out = Elu(b)
+      out2 = Elu(d))");
+  g.Compile();
+  CHECK(g.NumRegions() == 2);
+  for (const char* name : {"out", "out2"}) {
+    REQUIRE(g.Compute(g[name]).ok());
+  }
+  const auto at = [&](const std::string& name) {
+    return std::find(g.order.begin(), g.order.end(), name) - g.order.begin();
+  };
+  CHECK(at("first") < at("b/region"));
+  CHECK(at("b/region") < at("later"));
+  CHECK(at("later") < at("d/region"));
+}
+
+TEST_CASE("a constant that is ordered after a node does not divide a region") {
+  RegionGraph g;
+  g.Feed<float>("x", {2}, {1, 2});
+  g.Feed<float>("half", {}, {0.5f});
+  g.Add(R"(
+      x = Placeholder()
+      before = Elu(x)
+      a = Tanh(x, ^before)
+      half: float = 0.5 (^a)
+      own = Elu(half)
+      b = Mul(a, half)
+      out = Elu(b))");
+  const std::string out = g.Result("out");
+  g.Compile();
+  CHECK(g.NumRegions() == 1);
+  CHECK(g.Result("out") == out);
+  // What uses the constant still runs after the node.
+  REQUIRE(g["own"].num_controls() == 1);
+  CHECK(g["own"].control(0).op() == kRegionOp);
+  // In a branch, the constant runs if the node does.
+  g.Reset();
+  g.Add(R"(
+      x, pred = Placeholder()
+      switch = Switch(x, pred)
+      a = Tanh(switch:1)
+      half: float = 0.5 (^a)
+      b = Mul(a, half)
+      out = Elu(b))");
+  g.Compile();
+  CHECK(g.NumRegions() == 0);
+  CHECK(g["half"].num_controls() == 1);
+  // One that is fetched, or run by name, still waits for what it waited for.
+  g.Reset();
+  g.item.nodes_to_preserve = {"half"};
+  g.Add(R"(
+      x = Placeholder()
+      a = Tanh(x)
+      half: float = 0.5 (^a)
+      b = Mul(a, half)
+      out = Elu(b))");
+  g.Compile();
+  CHECK(g["half"].num_controls() == 1);
+}
+
+TEST_CASE("branches and loops bound regions") {
+  RegionGraph g;
+  g.Add(R"(
+      x, pred = Placeholder()
+      a = Neg(x)
+      b = Tanh(a)
+      switch = Switch(b, pred)
+      yes = Neg(switch:1)
+      yes2 = Tanh(yes)
+      no = Square(switch)
+      no2 = Neg(no)
+      merge = Merge(yes2, no2)
+      c = Neg(merge)
+      d = Tanh(c)
+      out = Elu(d))");
+  g.Compile();
+  CHECK(g.NumRegions() == 4);
+}
+
+// What leaves the loop comes from `mask` in the second iteration, although no
+// edge leads there but the one that closes the loop.
+TEST_CASE("a path through an iteration of a loop prevents a cycle") {
+  RegionGraph g;
+  g.Add(R"(
+      x, limit = Placeholder()
+      enter = Enter(x) {frame_name="loop"}
+      merge = Merge(enter, next)
+      cond = LoopCond(limit)
+      switch = Switch(merge, cond)
+      exit = Exit(switch)
+      after = Neg(exit)
+      after2 = Tanh(after)
+      out = Elu(after2)
+      own1 = Elu(x)
+      own2 = Elu(own1)
+      own3 = Elu(own2)
+      own4 = Elu(own3)
+      mask = Neg(own4)
+      mask2 = Tanh(mask)
+      out2 = Elu(mask2)
+      enter_mask = Enter(mask) {frame_name="loop", is_constant=true}
+      product = Mul(switch:1, enter_mask)
+      next = NextIteration(product))");
+  g.Compile();
+  CHECK(g.NumRegions() == 2);
+  CHECK_FALSE(g["mask"]);
+  CHECK_FALSE(g["after"]);
+}
+
+TEST_CASE("what a loop's counter reaches is left out") {
+  RegionGraph g;
+  g.Add(R"(
+      x, i, i2, limit = Placeholder()
+      one: int32[1] = [1]
+      enter = Enter(x) {frame_name="loop"}
+      merge = Merge(enter, next)
+      counter = Enter(i) {frame_name="loop"}
+      j = Merge(counter, next_j) {T=int32}
+      cond = LoopCond(limit)
+      switch = Switch(merge, cond)
+      j_switch = Switch(j, cond) {T=int32}
+      j_next = Maximum(j_switch:1, one) {T=int32}
+      next_j = NextIteration(j_next) {T=int32}
+      a = Tanh(switch:1)
+      shape = Shape(a)
+      b = Reshape(a, shape)
+      c = Reshape(b, j_switch:1)
+      d = ExpandDims(c, one)
+      e = Tanh(d)
+      next = NextIteration(e)
+      out = Elu(switch)
+      y = Tanh(x)
+      z = Reshape(y, i2)
+      out2 = Elu(z))");
+  g.Compile();
+  // Outside of loops, such a value is compared before a record is repeated.
+  for (const char* name : {"a", "shape", "b", "d", "e", "y", "z"}) {
+    CHECK_MESSAGE(!g[name], name);
+  }
+  for (const char* name : {"j_next", "c"}) CHECK_MESSAGE(g[name], name);
+  CHECK(g.NumRegions() == 3);
+}
+
+}  // namespace
+}  // namespace tfplug::region_bounds_test
