@@ -114,9 +114,10 @@ def _run(request):
     file = os.path.join(request["root"], request["file"])
     os.chdir(request["folder"])
     status = pytest.main(
-        ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=importlib",
-         f"--rootdir={request['root']}", "-c", os.devnull, "-W", "ignore",
-         "--continue-on-collection-errors", file], plugins=[Observer(request)])
+        ["-q", "-p", "no:cacheprovider", "-p", "no:xdist",
+         "-p", "no:logging",  # which would keep objects of each message
+         "--import-mode=importlib", f"--rootdir={request['root']}", "-c", os.devnull,
+         "-W", "ignore", "--continue-on-collection-errors", file], plugins=[Observer(request)])
     # Some tests failed; none was collected.
     return 0 if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED,
                            pytest.ExitCode.NO_TESTS_COLLECTED) else 10 + int(status)
