@@ -35,19 +35,23 @@ def merged(kernels):
     return kernels
 
 
-def constraints(kernel):
-    return {c.name: frozenset(c.allowed_values.list.type)
+def constraints(kernel, op_def):
+    """Returns {attribute: the types of the kernel that the op permits}."""
+    permitted = {attr.name: attr.allowed_values.list.type for attr in op_def.attr}
+    return {c.name: frozenset(t for t in c.allowed_values.list.type
+                              if t in (permitted.get(c.name) or (t,)))
             for c in kernel.constraint}
 
 
 def main():
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow
-    from tensorflow.python.framework import kernels
+    from tensorflow.python.framework import kernels, op_def_registry
     ops = {}
     for kernel in kernels.get_all_registered_kernels().kernel:
         if kernel.device_type == "GPU" and not kernel.label:
-            ops.setdefault(kernel.op, []).append(constraints(kernel))
+            ops.setdefault(kernel.op, []).append(
+                constraints(kernel, op_def_registry.get(kernel.op)))
     if not tensorflow.test.is_built_with_cuda():
         raise SystemExit("this TensorFlow was built without CUDA: install "
                          "`tensorflow`, not `tensorflow-cpu`")

@@ -17,6 +17,50 @@ def _same(ours, cpus, limit=1e-5):
         np.testing.assert_allclose(have, want, rtol=limit, atol=limit)
 
 
+# ---- ApproxTopK --------------------------------------------------------------
+
+def approximate_top_k():
+    """Returns pairs of what the device and NumPy find. TensorFlow's CPU has a kernel
+    only for the largest elements along the last dimension."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random, found = np.random.default_rng(3), []
+    for shape, axis, options in (
+            ([7], -1, {}), ([4, 9, 3], 1, {}), ([4, 9, 3], -3, {}), ([0, 5], 1, {}),
+            ([2, 300], 1, dict(aggregate_to_topk=False)),
+            ([2, 500], 1, dict(aggregate_to_topk=False)),
+            ([500, 2], 0, dict(aggregate_to_topk=False, recall_target=0.5)),
+            ([2, 500], 1, dict(aggregate_to_topk=False, recall_target=1.0))):
+        for dtype in (tf.float32, tf.float16, tf.bfloat16):
+            count = int(np.prod(shape))
+            x = random.permutation(count).reshape(shape).astype("f") - count // 2
+            x = np.clip(x, -256, 256)  # exact in each type; equal at the ends
+            for is_max in (True, False):
+                with tf.device(SIM):
+                    values, indices = tf.raw_ops.ApproxTopK(
+                        input=tf.cast(x, dtype), k=3, reduction_dimension=axis,
+                        is_max_k=is_max, **options)
+                    assert "SIM" in values.device
+                call = tf.function(lambda x: tf.raw_ops.ApproxTopK(
+                    input=x, k=3, reduction_dimension=axis, is_max_k=is_max,
+                    **options)).get_concrete_function(tf.TensorSpec(shape, dtype))
+                order = np.argsort(-x if is_max else x, axis, kind="stable")
+                order = np.take(order, range(call.output_shapes[0][axis]), axis)
+                found += [(indices.numpy().tolist(), order.tolist()),
+                          (tf.cast(values, tf.float32).numpy().tolist(),
+                           np.take_along_axis(x, order, axis).tolist())]
+    return found
+
+
+def test_the_top_k_are_exact():
+    result = harness.run(approximate_top_k)
+    assert result.ok, result
+    assert len(result.value) == 96
+    for have, want in result.value:
+        assert have == want
+
+
 # ---- Gradients ---------------------------------------------------------------
 
 def gradients(device):
@@ -213,6 +257,7 @@ INVALID = [
     ("Range", dict(start=0.0, limit=1.0, delta=0.0), "delta != 0"),
     ("LinSpace", dict(start=0.0, stop=1.0, num=0), "num > 0"),
     ("TopKV2", dict(input=[1.0], k=2), "at least k"),
+    ("ApproxTopK", dict(input=[1.0], k=2), "input must have last dimension >= k = 2"),
     ("InTopKV2", dict(predictions=[[1.0]], targets=[0, 0], k=1), "targets"),
     ("BatchMatMulV2", dict(x=[[1.0]], y=[[1.0], [2.0]]), "Matrix size"),
     ("BatchMatMulV2", dict(x=[1.0], y=[[1.0]]), "In[0] ndims must be >= 2"),
@@ -252,7 +297,7 @@ def get_error(op, arguments):
     def convert(name, value):
         if isinstance(value, str) or name in ("num_split", "num", "batch_dims"):
             return value if op != "LinSpace" else tf.constant(value)
-        if name == "axis" and op in ("Pack", "Unpack"):
+        if (name, op) in (("axis", "Pack"), ("axis", "Unpack"), ("k", "ApproxTopK")):
             return value
         if name in ("values", "inputs"):
             return [tf.constant(v) for v in value]

@@ -2,6 +2,9 @@
 #ifndef TFPLUG_OP_KERNELS_SCAN_H_
 #define TFPLUG_OP_KERNELS_SCAN_H_
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -11,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 
-// Cumsum, Cumprod, CumulativeLogsumexp and TopKV2.
+// Cumsum, Cumprod, CumulativeLogsumexp, TopKV2 and ApproxTopK.
 namespace tfplug {
 namespace op_kernels_internal {
 
@@ -174,6 +177,114 @@ class TopKKernel final : public BackendKernel {
   }
 };
 
+// ApproxTopK: the largest or smallest elements along a dimension. They are exact,
+// as on all devices but TPUs.
+class ApproxTopKKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(k_, construction.GetAttr<int64_t>("k"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        axis_, construction.GetAttr<int64_t>("reduction_dimension"));
+    TFPLUG_ASSIGN_OR_RETURN(recall_,
+                            construction.GetAttr<float>("recall_target"));
+    TFPLUG_ASSIGN_OR_RETURN(input_size_, construction.GetAttr<int64_t>(
+                                             "reduction_input_size_override"));
+    TFPLUG_ASSIGN_OR_RETURN(aggregates_,
+                            construction.GetAttr<bool>("aggregate_to_topk"));
+    TFPLUG_ASSIGN_OR_RETURN(const bool is_max,
+                            construction.GetAttr<bool>("is_max_k"));
+    // The smallest are the largest of the negative numbers.
+    TFPLUG_ASSIGN_OR_RETURN(
+        reorder_, MakeExpression({type}, {type},
+                                 [&](Value x) { return is_max ? x : -x; }));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
+    const int64_t axis = axis_ < 0 ? axis_ + x.rank : axis_;
+    if (axis < 0 || axis >= x.rank) {
+      return absl::InvalidArgumentError(
+          "Invalid reduction dimension: " + std::to_string(axis_) +
+          ". Must be within the range of [" + std::to_string(-x.rank) + ", " +
+          std::to_string(x.rank - 1) + "]");
+    }
+    const auto d = static_cast<int>(axis);
+    if (x.dim(d) < k_) {
+      return absl::InvalidArgumentError(
+          "input must have last dimension >= k = " + std::to_string(k_) +
+          " but was " + std::to_string(x.dim(d)));
+    }
+    if (!(recall_ > 0 && recall_ <= 1)) {
+      return absl::InvalidArgumentError(
+          "Invalid recall target: " + std::to_string(recall_) +
+          ". Valid value range in : [0, 1.0].");
+    }
+    const int64_t size = aggregates_ ? k_ : ReducedSize(x.rank, x.dim(d));
+    if (size > x.dim(d)) {
+      return absl::UnimplementedError(
+          "the output has " + std::to_string(size) + " elements of " +
+          std::to_string(x.dim(d)) +
+          "; give a smaller reduction_input_size_override");
+    }
+    Shape shape = ShapeOf(x);
+    shape.set_dim(d, size);
+    TFPLUG_ASSIGN_OR_RETURN(Operand values, run.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Operand indices, run.AllocateOutput(1, shape));
+    if (values.num_elements() == 0) return absl::OkStatus();
+    for (Operand* view : {&x, &values, &indices}) {
+      std::swap(view->dim(d), view->dim(x.rank - 1));
+      std::swap(view->stride(d), view->stride(x.rank - 1));
+    }
+    // The elements are sorted along the last dimension of dense memory.
+    Launcher& launcher = run.launcher();
+    TFPLUG_ASSIGN_OR_RETURN(const Operand unsorted,
+                            launcher.Allocate(x.type, ir::DimsOf(x)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand sorted,
+                            launcher.Allocate(x.type, ir::DimsOf(values)));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand places,
+        launcher.Allocate(indices.type, ir::DimsOf(indices)));
+    TFPLUG_RETURN_IF_ERROR(launcher.Map(reorder_, {x}, {unsorted}));
+    TFPLUG_RETURN_IF_ERROR(launcher.Sort(unsorted, sorted, places));
+    TFPLUG_RETURN_IF_ERROR(launcher.Map(reorder_, {sorted}, {values}));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Expression* const copy,
+        primitives::ConversionOf(indices.type, indices.type));
+    return launcher.Map(*copy, {places}, {indices});
+  }
+
+ private:
+  // Returns the size that TensorFlow's shape function expects without
+  // aggregation: the number of candidates on a TPU.
+  int64_t ReducedSize(int rank, int64_t n) const {
+    const int64_t tile = rank == 1 ? 1024 : 128;
+    if (n <= tile || recall_ == 1) return n;
+    if (k_ == 1) return tile;
+    const auto ceil_of = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+    const double wanted = (1.0 - static_cast<double>(k_)) /
+                          std::log(static_cast<double>(recall_));
+    const double most = static_cast<double>(n);
+    const int64_t m = std::min(
+        std::max(static_cast<int64_t>(std::min(wanted, most)), tile), n);
+    const int64_t of = input_size_ >= 0 ? input_size_ : n;
+    // The largest powers of two within the ratios.
+    int64_t reduction = 1;
+    while (reduction <= of / m / 2) reduction *= 2;
+    if (reduction == 1) return n;
+    int64_t limit = 1;
+    while (limit < n / tile) limit *= 2;
+    return ceil_of(ceil_of(n, tile), std::min(reduction, limit)) * tile;
+  }
+
+  int64_t k_ = 0, axis_ = -1, input_size_ = -1;
+  float recall_ = 1;
+  bool aggregates_ = true;
+  Expression reorder_;
+};
+
 }  // namespace op_kernels_internal
 
 inline void ScanOps(const Registrar& registrar) {
@@ -190,6 +301,9 @@ inline void ScanOps(const Registrar& registrar) {
                                  "T", kFloatTypes);
   registrar.Add<TopKKernel>(KernelDef("TopKV2").HostMemory("k"), "T",
                             kNumberTypes);
+  registrar.Add<ApproxTopKKernel>(
+      KernelDef("ApproxTopK"), "T",
+      kernel::SetOf(DataType::kFloat, DataType::kHalf, DataType::kBfloat16));
 }
 
 }  // namespace tfplug

@@ -182,6 +182,15 @@ def _top_k(g):
     g.attrs["sorted"] = True
 
 
+@row("ApproxTopK")
+def _approx_top_k(g):
+    shape = g.shape(low=1, high=4)
+    g.tensor("input", shape, profile="ties" if g.profile == "special" else None)
+    # TensorFlow's CPU finds only the largest along the last dimension.
+    g.attrs.update(k=g.integer(0, shape[-1]), reduction_dimension=-1, is_max_k=True,
+                   recall_target=1.0, aggregate_to_topk=True)
+
+
 @row("NthElement")
 def _nth(g):
     shape = g.shape(low=1, high=4, empty=False)
