@@ -3,6 +3,7 @@
 request from each line of its standard input, runs the file in a forked process, and
 writes that process's exit status."""
 
+import ast
 import gc
 import importlib
 import json
@@ -34,6 +35,15 @@ class Observer:
     def _id(self, item):
         # pytest numbers a path outside of its root from the file system's root.
         return self._request["file"] + item[item.index("::"):]
+
+    def pytest_make_collect_report(self, collector):
+        import pytest
+        if isinstance(collector, pytest.Module):
+            try:
+                module = collector.obj
+            except (Exception, pytest.skip.Exception):
+                return  # pytest will report it
+            _run_as_program(module)
 
     def pytest_collection_modifyitems(self, items):
         request = self._request
@@ -72,6 +82,21 @@ class Observer:
         if report.failed:
             self._lines.write(json.dumps(
                 [self._request["file"], runner.FAILED, _first_error(report)]) + "\n")
+
+
+def _run_as_program(module):
+    """Runs what the file does if it is a program, except for running its tests: some
+    files add tests there, or enable what these need."""
+    for statement in ast.parse(pathlib.Path(module.__file__).read_text()).body:
+        if not (isinstance(statement, ast.If) and
+                ast.unparse(statement.test) == "__name__ == '__main__'"):
+            continue
+        for part in statement.body:
+            called = [ast.unparse(node.func) for node in ast.walk(part)
+                      if isinstance(node, ast.Call)]
+            if not any(name.endswith(("main", "app.run")) for name in called):
+                exec(compile(ast.Module([part], []), module.__file__, "exec"),
+                     module.__dict__)
 
 
 def _first_error(report):
