@@ -17,7 +17,14 @@ import tensorflow as tf
 from tensorflow.python.framework import test_util
 
 
+ran = []
+
+
 class DeviceTest(tf.test.TestCase):
+    def setUp(self):
+        super().setUp()
+        ran.append(self)
+
     def test_passes(self):
         self.assertEqual(len(tf.config.list_physical_devices("GPU")) > 0,
                          "GPU" in (tf.constant(1.0) + 1.0).device)
@@ -48,6 +55,11 @@ class DeviceTest(tf.test.TestCase):
 
     def test_is_skipped(self):
         self.skipTest("always")
+
+
+class AlphabetTest(tf.test.TestCase):
+    def test_runs_before_device_test(self):
+        self.assertEmpty(ran)
 
 
 def test_after_a_crash():
@@ -87,7 +99,7 @@ def test_failures_on_the_device_only_are_reported(sources):
         "# a comment\n*::test_after_*  A reason.\n*::DeviceTest::test_passes  Wrong.\n"))
     out = result.stdout
     assert result.returncode == 3, out
-    assert ("of 8 tests, 4 pass, 4 fail although they pass on the CPU, 3 of them "
+    assert ("of 9 tests, 5 pass, 4 fail although they pass on the CPU, 3 of them "
             "unexpectedly" in out), out
     name = "tensorflow/python/kernel_tests/device_test.py::"
     assert (f"FAILED: {name}DeviceTest::test_crashes_on_the_device: crashed: SIGABRT"
@@ -96,9 +108,9 @@ def test_failures_on_the_device_only_are_reported(sources):
     assert f"FAILED: {name}DeviceTest::test_a_part_fails: AssertionError" in out, out
     assert f"expected: {name}test_after_a_crash: A reason." in out, out
     assert "passes, although a failure is expected: *::DeviceTest::test_passes" in out
-    assert "4 passed, 5 failed (4 of them pass on the CPU), 2 skipped" in out, out
+    assert "5 passed, 5 failed (4 of them pass on the CPU), 3 skipped" in out, out
     assert "fails_on_both" not in out
-    assert "| tensorflow/python/kernel_tests | 8 | 4 | 2 | 2 |" in page.read_text()
+    assert "| tensorflow/python/kernel_tests | 9 | 5 | 2 | 2 |" in page.read_text()
 
 
 def test_pinned_tests_fail_without_a_kernel(sources):
@@ -115,14 +127,14 @@ def test_kept_results_are_not_computed_again(sources):
     page.write_text("# Another run\n")
     again = _run(sources, "--results", kept, "--add", page)
     assert first.returncode == again.returncode == 4, first.stdout
-    assert "4 passed, 5 failed" in first.stdout
-    assert "4 passed, 5 failed" not in again.stdout
+    assert "5 passed, 5 failed" in first.stdout
+    assert "5 passed, 5 failed" not in again.stdout
     assert first.stdout.endswith(again.stdout), again.stdout
     title, _, section = page.read_text().partition("\n\n")
     assert title == "# Another run"
     assert section.startswith("## SIM, 2"), page.read_text()
     assert "the tests in 1 of 1 files" in " ".join(section.split())
-    assert "| tensorflow/python/kernel_tests | 8 | 4 | 2 | 2 |" in section
+    assert "| tensorflow/python/kernel_tests | 9 | 5 | 2 | 2 |" in section
 
 
 def test_invalid_arguments(sources):

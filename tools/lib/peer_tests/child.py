@@ -55,6 +55,7 @@ class Observer:
         only, done = request["only"], set(request["done"])
         items[:] = [i for i in items if self._id(i.nodeid) not in done and
                     (only is None or self._id(i.nodeid) in only)]
+        items.sort(key=lambda i: i.nodeid)  # unittest's order
 
     def pytest_runtest_protocol(self, item):
         import signal
