@@ -209,6 +209,26 @@ def test_kernels_of_the_authors_classes_come_first():
             *[["Abs", False], ["Relu", False]] * 2, ["Abs", False]]
 
 
+def judge_unfused(authors_priority):
+    """Judges a fused op without fusion; kernels of this priority are the author's."""
+    from tensorflow.core.framework import types_pb2
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from op_sweep import fused, plan
+    plan._PRIORITY_OF_AUTHORS = authors_priority
+    run = fused.Expression.run
+    fused.Expression.run = lambda self, device, fuse: run(self, device, False)
+    unit = plan.Unit("TfplugFusedMapV2", (("T", types_pb2.DT_FLOAT),), frozenset(), False)
+    verdict = fused.judge(unit, 1, 0, "/device:SIM:0", lambda *_: None)
+    return [verdict.status, verdict.kind]
+
+
+def test_ops_with_kernels_of_the_author_may_stay():
+    made, own = harness.run_each(judge_unfused, [[2], [1]])
+    assert made.ok and own.ok, (made, own)
+    assert made.value == ["mismatch", "fusion"]
+    assert own.value == ["ok", ""]
+
+
 def test_the_authors_kernels_of_a_device_are_swept_in_any_time():
     # examples/cpu_sim has thousands of combinations, and three ops of its own.
     _, report = _sweep(str(harness.plugin_path()), "--seconds", "1", "--jobs", "1")

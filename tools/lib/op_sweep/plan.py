@@ -71,6 +71,12 @@ def registered(op):
     return kernels.get_registered_kernels_for_op(op).kernel
 
 
+def has_authors_kernel(op, device_type):
+    """Returns whether the op has a kernel of an author's class on the device."""
+    return any(kernel.device_type == device_type and
+               kernel.priority >= _PRIORITY_OF_AUTHORS for kernel in registered(op))
+
+
 def device_types():
     """Returns the device types of plug-ins that have registered kernels."""
     return sorted({kernel.device_type for kernel in
