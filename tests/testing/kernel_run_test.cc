@@ -155,7 +155,7 @@ TEST_CASE("inputs by the names in the op that a plug-in defines") {
   const PassContext context("CPU", "", nullptr);
   CHECK(context.functions().GetSignature("Scripted").ok());
   CHECK(context.functions().GetSignature("Other").status().message() ==
-        "Op type not registered 'Other'");
+        "Op type not registered 'Other'; add it to testing::KnownOpDefs()");
   kernel_internal::RegisteredOpDefs().clear();
 }
 

@@ -234,7 +234,9 @@ TFPLUG_FAKE_FUNCTION void TF_LookUpOpDef(TF_FunctionLibraryDefinition* library,
   if (def.ok()) return FillBuffer(buffer, *def);
   TF_SetStatus(status, static_cast<TF_Code>(def.status().code()),
                absl::IsNotFound(def.status())
-                   ? absl::StrCat("Op type not registered '", name, "'").c_str()
+                   ? absl::StrCat("Op type not registered '", name,
+                                  "'; add it to testing::KnownOpDefs()")
+                         .c_str()
                    : std::string(def.status().message()).c_str());
 }
 
