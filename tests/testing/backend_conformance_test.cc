@@ -2,6 +2,9 @@
 #include "tfplug/testing/backend_conformance.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture_stderr.h"
 #include "fixture.h"
 #include "minimal_device.h"
 #include "tfplug/host/host_backend.h"
@@ -47,6 +51,7 @@ enum class Mistake {
   kIgnoresTransposition,
   kSortsWithoutIndices,
   kFails,
+  kCrashes,
 };
 Mistake mistake = Mistake::kNone;
 
@@ -70,6 +75,9 @@ class Backend : public tfplug::HostBackend<minimal::Stream> {
                    Operands inputs, Operands outputs) override {
     if (mistake == Mistake::kFails && inputs.size() == 2) {
       return absl::UnavailableError("no program with two inputs");
+    }
+    if (mistake == Mistake::kCrashes) {
+      raise(SIGSEGV);
     }
     std::vector<Operand> in(inputs.begin(), inputs.end());
     for (Operand& operand : in) {
@@ -256,6 +264,29 @@ TEST_CASE("the distance of two numbers in units in the last place") {
   CHECK(distance(DataType::kFloat, 0x3f800000, 0x3f800003) == 3);
   CHECK(distance(DataType::kHalf, 0x8001, 1) == 2);
   CHECK(distance(DataType::kInt64, 5, 6) == kInfinity);
+}
+
+TEST_CASE("a crash names the launch") {
+  mistake = Mistake::kCrashes;
+  int status = 0;
+  const std::string text = tfplug::CaptureStderr([&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGSEGV, SIG_DFL);  // not doctest's
+      tfplug::Fixture<minimal::Platform> fixture;
+      Backend backend;
+      CheckBackend(backend, fixture.device(), {}).IgnoreError();
+      _exit(0);
+    }
+    waitpid(child, &status, 0);
+  });
+  mistake = Mistake::kNone;
+  CAPTURE(text);
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV));
+  CHECK(text.find("\nthe backend does not conform. The launch: Map to ") !=
+        std::string::npos);
+  CHECK(text.find("\noperand 0: ") != std::string::npos);
+  CHECK(text.find("\nThe process crashes. Does code") != std::string::npos);
 }
 
 TEST_CASE("the time for a backend that compiles is limited") {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "tfplug/primitives/reference_backend.h"
 #include "tfplug/testing/fake_device.h"
+#include "tfplug/testing/internal/crash_report.h"
 #include "tfplug/testing/internal/primitive_case.h"
 #include "tfplug/testing/internal/random_views.h"
 
@@ -113,6 +114,13 @@ class PrimitiveRun {
       }
       operands.push_back(ViewAt(array, memory[k].opaque()));
     }
+    const CrashReport report(
+        "\n" +
+        Describe(made,
+                 "The process crashes. Does code on the host use the "
+                 "device's memory, or a task what ended with its call?",
+                 "The launch: ") +
+        "\n");
     Launcher launcher = make_launcher_(scratch);
     absl::Status status = made.launch(launcher, operands);
     // The memory must live until the work is done.
@@ -206,12 +214,11 @@ class PrimitiveRun {
                                   array.first + OffsetOf(array.view, index)));
   }
 
-  static std::string Describe(const PrimitiveCase& made,
-                              const std::string& difference) {
-    std::string text =
-        "the backend does not conform. The smallest launch "
-        "found: " +
-        made.text + "\n";
+  static std::string Describe(
+      const PrimitiveCase& made, const std::string& difference,
+      const char* launch = "The smallest launch found: ") {
+    std::string text = std::string("the backend does not conform. ") + launch +
+                       made.text + "\n";
     for (size_t k = 0; k < made.arrays.size(); ++k) {
       text += "operand " + std::to_string(k) + ": " +
               ViewText(made.arrays[k].view) +
