@@ -28,7 +28,8 @@ def main() -> int:
 
     readme = (args.root / "README.md").read_text()
     device = BLOCK.search(readme)[1]
-    tests = "".join(path.read_text() for path in args.root.glob("tests/**/*.cc"))
+    tests = "".join(path.read_text() for path in args.root.glob("tests/**/*")
+                    if path.suffix in (".cc", ".h"))
     failed = count = 0
     for page in [args.root / "README.md", *sorted(args.root.glob("docs/**/*.md"))]:
         text = page.read_text()
