@@ -9,9 +9,20 @@
 
 #include "compiled/cpp_backend.h"
 #include "tfplug/primitives/reference_backend.h"
+#include "tfplug/testing/backend_conformance.h"
 
 namespace tfplug::compiled_test {
 namespace {
+
+// If `seconds` is 0, checks each subject once, or as many as `most_seconds` allow.
+absl::Status Check(CppBackend& backend, double seconds,
+                   double most_seconds = HUGE_VAL) {
+  Fixture<minimal::Platform> fixture;
+  testing::BackendConformanceOptions options;
+  options.seconds = seconds;
+  options.most_seconds = most_seconds;
+  return CheckBackend(backend, fixture.device(), options);
+}
 
 // Compiles several hundred programs: C++ for a CPU, and C for a GPU.
 // CONFORMANCE_SECONDS checks all types and both languages for both, for longer.

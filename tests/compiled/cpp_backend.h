@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +22,7 @@
 #include "minimal_device.h"
 #include "tfplug/compiled/compiled.h"
 #include "tfplug/compiled/languages.h"
-#include "tfplug/testing/backend_conformance.h"
+#include "tfplug/primitives/reference_backend.h"
 
 // The generator of kernels, with the system's C++ compiler as the device's.
 namespace tfplug::compiled_test {
@@ -134,16 +133,6 @@ class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
   const bool is_c_;
   ProgramCache programs_;
 };
-
-// If `seconds` is 0, checks each subject once, or as many as `most_seconds` allow.
-inline absl::Status Check(CppBackend& backend, double seconds,
-                          double most_seconds = HUGE_VAL) {
-  Fixture<minimal::Platform> fixture;
-  testing::BackendConformanceOptions options;
-  options.seconds = seconds;
-  options.most_seconds = most_seconds;
-  return CheckBackend(backend, fixture.device(), options);
-}
 
 // Adds 1 to floats, with Map or MapFlat.
 inline absl::Status AddOne(CppBackend& backend, std::vector<float>& x,

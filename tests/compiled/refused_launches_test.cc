@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "compiled/cpp_backend.h"
+#include "tfplug/testing/backend_conformance.h"
 
 // Targets, languages and launches that are refused.
 namespace tfplug::refused_launches_test {

@@ -14,6 +14,22 @@ namespace {
 
 using namespace timeline_machine;
 
+// A task that waits until `may_end`.
+struct Held {
+  bool may_end = false;
+  tfplug::HostTask MakeTask() {
+    return tfplug::HostTask(
+        [](void* argument, tfplug::capi::TF_Status*) {
+          std::unique_lock<std::mutex> lock(mutex);
+          changed.wait(lock,
+                       [&] { return static_cast<Held*>(argument)->may_end; });
+        },
+        this);
+  }
+};
+
+// TensorFlow's allocator holds its lock while it releases memory, and a task of
+// a stream may need that lock.
 TEST_CASE("TimelineAllocator: release of memory does not wait for the host") {
   Fake fake;
   Held held;
@@ -78,7 +94,7 @@ TEST_CASE("TimelineStream: a copy that fails in the middle leaves nothing") {
   }
 }
 
-// What a stream does after an error: no hook hangs, and tasks run.
+// After an error of the stream, no hook hangs, and tasks run.
 void CheckFailed(Fake& fake, Stream::Event& before, const std::string& error,
                  std::atomic<int>& runs, int expected_runs) {
   const auto fails = [&](const absl::Status& status) {

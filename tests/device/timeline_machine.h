@@ -238,22 +238,6 @@ inline tfplug::HostTask MakeTask(std::atomic<int>& runs) {
       &runs);
 }
 
-// A task that waits until `may_end`.
-struct Held {
-  bool may_end = false;
-  tfplug::HostTask MakeTask() {
-    return tfplug::HostTask(
-        [](void* argument, tfplug::capi::TF_Status*) {
-          std::unique_lock<std::mutex> lock(mutex);
-          changed.wait(lock,
-                       [&] { return static_cast<Held*>(argument)->may_end; });
-        },
-        this);
-  }
-};
-
-// TensorFlow's allocator holds its lock while it releases memory, and a task of
-// a stream may need that lock.
 }  // namespace timeline_machine
 
 #endif  // TFPLUG_TESTS_DEVICE_TIMELINE_MACHINE_H_

@@ -6,7 +6,7 @@
 
 #include "region_graph.h"
 
-// Where regions end.
+// These tests show where regions end.
 namespace tfplug::region_bounds_test {
 namespace {
 
@@ -72,7 +72,7 @@ TEST_CASE("a constant that is ordered after a node does not divide a region") {
   g.Compile();
   CHECK(g.NumRegions() == 1);
   CHECK(g.Result("out") == out);
-  // What uses the constant still runs after the node.
+  // The users of the constant still run after the node.
   REQUIRE(g["own"].num_controls() == 1);
   CHECK(g["own"].control(0).op() == kRegionOp);
   // In a branch, the constant runs if the node does.

@@ -281,8 +281,8 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
   static absl::StatusOr<Operand> GetBound(OpRun& run, int first, int i,
                                           int64_t axis, int64_t depth) {
     TFPLUG_ASSIGN_OR_RETURN(const Operand bound, GetView(run, first + i));
-    // Of V3, the op with four inputs and one output, TensorFlow's CPU accepts a
-    // scalar of any rank.
+    // TensorFlow's CPU accepts a scalar of any rank for V3, the op with four
+    // inputs and one output.
     const bool is_v3 =
         run.context().num_inputs() == 4 && run.context().num_outputs() == 1;
     const std::string name = i == 0 ? "input_min" : "input_max";

@@ -35,20 +35,16 @@ struct MemorySlots {
     if (ABSL_PREDICT_FALSE(!IsLargeEnough(*mem))) return;
     AllocatorT& self = H::ToAllocator(device);
     auto& failures = StateOf(self).failures_in_a_row;
-    DeviceMemory memory;
-    internal::GuardOrLog(
-        "allocate",
-        [&]() -> absl::StatusOr<DeviceMemory> {
+    const DeviceMemory memory = ValueOrLog(
+        "allocate", DeviceMemory(),
+        [&] {
           absl::StatusOr<DeviceMemory> result =
               self.AllocatorT::Allocate(size, memory_space);
           if (result.ok() && ABSL_PREDICT_FALSE(!IsAligned(result->opaque()))) {
-            return AcceptOrRelease(self, *result);
+            result = AcceptOrRelease(self, *result);
           }
+          if (result.ok()) failures.store(0, std::memory_order_relaxed);
           return result;
-        },
-        [&](DeviceMemory allocated) {
-          memory = allocated;
-          failures.store(0, std::memory_order_relaxed);
         },
         [&] { return IsLogged(failures.fetch_add(1) + 1); });
     Store(mem, memory);

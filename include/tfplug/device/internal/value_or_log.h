@@ -11,12 +11,13 @@ namespace tfplug::device_internal {
 
 // Guards a slot that returns a value and has no TF_Status. Returns the value of
 // `hook`, whose result is T or absl::StatusOr<T>. After a failure, which is
-// logged, returns `otherwise`.
-template <class T, class Hook>
-inline T ValueOrLog(const char* slot, T otherwise, Hook&& hook) {
+// logged if `is_logged` returns true, returns `otherwise`.
+template <class T, class Hook, class IsLogged = internal::LogEach>
+inline T ValueOrLog(const char* slot, T otherwise, Hook&& hook,
+                    IsLogged&& is_logged = IsLogged()) {
   internal::GuardOrLog(
       slot, [&]() -> absl::StatusOr<T> { return hook(); },
-      [&](T value) { otherwise = value; });
+      [&](T value) { otherwise = value; }, is_logged);
   return otherwise;
 }
 

@@ -118,7 +118,7 @@ class PrimitiveRun {
         "\n" +
         Describe(made,
                  "The process crashes. Does code on the host use the "
-                 "device's memory, or a task what ended with its call?",
+                 "device's memory, or a task an argument that is gone?",
                  "The launch: ") +
         "\n");
     Launcher launcher = make_launcher_(scratch);
