@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiled/cpp_backend.h"
+#include "tfplug/testing/internal/random_views.h"
 
 // Launches of programs whose layouts are kept.
 namespace tfplug::repeated_launches_test {
