@@ -19,7 +19,7 @@ _FILES = {
         "device.h": "memory, streams and events on these calls",
         "backend.h": "the computations from which tfplug makes kernels",
         "kernels.cc": "registration of the ops",
-        "passes.h": "a graph pass",
+        "passes.*": "a graph pass",
     },
     "opencl": {
         "driver.*": "OpenCL's functions, loaded at run time, and their errors",

@@ -1,32 +1,16 @@
 // Rewrites of TensorFlow's graphs for the device.
 #pragma once
 
-#include "tfplug/base/status_macros.h"
 #include "tfplug/graph_pass.h"
 
 namespace my_device {
 
 // Replaces Reciprocal(Sqrt(x)) by Rsqrt(x) where nothing else uses the Sqrt.
-// TODO: your own passes, and those that tfplug has in tfplug/passes/.
+// TODO: your own passes and rules, and those that tfplug has in tfplug/passes/.
 class FuseRsqrt : public tfplug::GraphPass {
  public:
   absl::Status Run(tfplug::Graph& graph,
-                   const tfplug::PassContext& context) override {
-    if (!graph.has_op("Reciprocal")) return absl::OkStatus();
-    for (tfplug::Node node : graph.nodes("Reciprocal")) {
-      const tfplug::Node sqrt = node.input(0).node;
-      if (!sqrt || sqrt.op() != "Sqrt" || sqrt.num_uses() != 1 ||
-          sqrt.device() != node.device() || sqrt.num_controls() != 0 ||
-          !context.IsOnDevice(node.device()) ||
-          context.IsPreserved(sqrt.name())) {
-        continue;
-      }
-      node.SetOp("Rsqrt");
-      TFPLUG_RETURN_IF_ERROR(node.SetInput(0, sqrt.input(0)));
-      TFPLUG_RETURN_IF_ERROR(graph.RemoveNode(sqrt));
-    }
-    return absl::OkStatus();
-  }
+                   const tfplug::PassContext& context) override;
 };
 
 }  // namespace my_device
