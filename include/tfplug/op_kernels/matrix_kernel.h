@@ -24,10 +24,10 @@ namespace tfplug::op_kernels_internal {
 
 // Everything is computed in double, or in complex numbers of doubles, which
 // narrower types are converted to: that compiles Eigen's templates twice instead
-// of four times.
+// of four times. The elements of a column are adjacent, as in the matrices that
+// Eigen's decompositions use themselves, so that it compiles them for one order.
 template <class T>
-using MatrixOf =
-    Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using MatrixOf = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
 // The matrices of one element of the batch: a vector is a column.
 template <class T>
 using MatricesOf = std::vector<MatrixOf<T>>;
@@ -37,6 +37,48 @@ struct MatrixSizes {
   int64_t rows, columns;
   int64_t right_rows = 0, right_columns = 0;
 };
+
+// Sets the sizes of the matrices of the inputs, and the shape of the batch that
+// they are in. The first matrix may have to be square, and the batches may be
+// broadcast; otherwise, they have to be equal.
+inline absl::Status ReadShapes(absl::Span<const Shape> inputs, bool is_square,
+                               bool broadcasts, MatrixSizes* sizes,
+                               Shape* batch) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& x = inputs[i];
+    if (x.rank() < 2) {
+      return absl::InvalidArgumentError(
+          "Input tensor " + std::to_string(i) + " must have rank >= 2, got " +
+          std::to_string(x.rank()) + ": " + x.ToString());
+    }
+    Shape outer(x.dims().first(static_cast<size_t>(x.rank()) - 2));
+    if (i == 0) *batch = outer;
+    if (broadcasts) {
+      TFPLUG_RETURN_IF_ERROR(BroadcastShape(outer, batch));
+    } else if (outer != *batch) {
+      return absl::InvalidArgumentError(
+          (x.rank() != inputs[0].rank()
+               ? "All input tensors must have the same rank."
+               : "All input tensors must have the same outer dimensions.") +
+          (" They have shapes " + inputs[0].ToString()) + " and " +
+          x.ToString());
+    }
+    (i == 0 ? sizes->rows : sizes->right_rows) = x.dim(x.rank() - 2);
+    (i == 0 ? sizes->columns : sizes->right_columns) = x.dim(x.rank() - 1);
+  }
+  if (is_square && sizes->rows != sizes->columns) {
+    return absl::InvalidArgumentError(
+        (inputs.size() > 1 ? "First input (lhs) must be a square matrix, not "
+                           : "Input matrix must be square, not ") +
+        inputs[0].ToString());
+  }
+  if (inputs.size() > 1 && sizes->rows != sizes->right_rows) {
+    return absl::InvalidArgumentError(
+        "Input matrix and rhs are incompatible: " + inputs[0].ToString() +
+        " and " + inputs[1].ToString());
+  }
+  return absl::OkStatus();
+}
 
 // The kernel of an op on batches of matrices. Op has kIsSquare, kBroadcasts
 // (whether batches are broadcast), kHasComplex (whether the matrices may be
@@ -53,39 +95,8 @@ class MatrixKernel final : public HostTaskKernel {
       absl::Span<const Shape> inputs) const override {
     Shape batch;
     MatrixSizes sizes = {};
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const Shape& x = inputs[i];
-      if (x.rank() < 2) {
-        return absl::InvalidArgumentError(
-            "Input tensor " + std::to_string(i) + " must have rank >= 2, got " +
-            std::to_string(x.rank()) + ": " + x.ToString());
-      }
-      Shape outer(x.dims().first(static_cast<size_t>(x.rank()) - 2));
-      if (i == 0) batch = outer;
-      if (Op::kBroadcasts) {
-        TFPLUG_RETURN_IF_ERROR(BroadcastShape(outer, &batch));
-      } else if (outer != batch) {
-        return absl::InvalidArgumentError(
-            (x.rank() != inputs[0].rank()
-                 ? "All input tensors must have the same rank."
-                 : "All input tensors must have the same outer dimensions.") +
-            (" They have shapes " + inputs[0].ToString()) + " and " +
-            x.ToString());
-      }
-      (i == 0 ? sizes.rows : sizes.right_rows) = x.dim(x.rank() - 2);
-      (i == 0 ? sizes.columns : sizes.right_columns) = x.dim(x.rank() - 1);
-    }
-    if (Op::kIsSquare && sizes.rows != sizes.columns) {
-      return absl::InvalidArgumentError(
-          (inputs.size() > 1 ? "First input (lhs) must be a square matrix, not "
-                             : "Input matrix must be square, not ") +
-          inputs[0].ToString());
-    }
-    if (inputs.size() > 1 && sizes.rows != sizes.right_rows) {
-      return absl::InvalidArgumentError(
-          "Input matrix and rhs are incompatible: " + inputs[0].ToString() +
-          " and " + inputs[1].ToString());
-    }
+    TFPLUG_RETURN_IF_ERROR(
+        ReadShapes(inputs, Op::kIsSquare, Op::kBroadcasts, &sizes, &batch));
     std::vector<Shape> shapes;
     for (const Shape& matrix : op_.Shapes(sizes)) {
       Shape shape = batch;
@@ -189,8 +200,10 @@ class MatrixKernel final : public HostTaskKernel {
                     Use use) {
     const auto visit = [&](auto* data) {
       data += i * matrix.size();
-      for (int64_t k = 0; k < matrix.size(); ++k)
-        use(data[k], matrix.data()[k]);
+      for (int64_t row = 0; row < matrix.rows(); ++row) {
+        for (int64_t k = 0; k < matrix.cols(); ++k)
+          use(*data++, matrix(row, k));
+      }
     };
     if constexpr (!std::is_arithmetic_v<T>) {
       if (array.type == DataType::kComplex64)
