@@ -34,6 +34,7 @@ def _separate_unit(name):
         name = name,
         srcs = [parts],
         outs = [name + ".cc"],
+        tags = ["manual"],
         cmd = "for f in $(locations %s); do echo \"#include \\\"tfplug/separate/$${f##*/}\\\"\"; done >$@" % parts,
     )
 
@@ -41,7 +42,7 @@ def _separate_library(plugin):
     """Returns the dependencies that contain what the plug-in compiles once. With
     --define=tfplug=compiled, the wheel of tfplug for the processor has it, compiled."""
     return select({
-        str(Label("//:compiled")): ["@com_google_absl//:tfplug"],
+        str(Label("//:compiled")): [str(Label("@com_google_absl//:tfplug"))],
         "//conditions:default": [":" + plugin + "_tfplug", ":" + plugin + "_tfplug_host"],
     })
 
@@ -87,6 +88,8 @@ def tfplug_plugin(
                 deps = tfplug,
                 alwayslink = True,
                 linkstatic = True,
+                # Not of //..., which would compile them where nothing links them.
+                tags = ["manual"],
             )
         library = _separate_library(name)
     native.alias(
@@ -148,7 +151,8 @@ def tfplug_library(
     )
 
 def tfplug_test(name, srcs, deps = [], copts = [], separate = None, **kwargs):
-    """Builds a unit test of a plug-in, in which tfplug/testing.h replaces TensorFlow.
+    """Builds a unit test of a plug-in, in which tfplug/testing.h replaces TensorFlow, and
+    in which assert() is on.
 
     Args:
       name: its name.
@@ -165,7 +169,8 @@ def tfplug_test(name, srcs, deps = [], copts = [], separate = None, **kwargs):
     native.cc_test(
         name = name,
         srcs = srcs,
-        copts = _COPTS + copts,
+        # The options -c opt define NDEBUG, which turns assert() off.
+        copts = _COPTS + ["-UNDEBUG"] + copts,
         deps = deps + library + [Label("//:tfplug")],
         linkstatic = True,
         **kwargs

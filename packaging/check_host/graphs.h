@@ -177,7 +177,8 @@ inline void CheckGraphRegistration(Plugin& plugin) {
   }
   plugin.report().Note(absl::StrCat("passes for device type ",
                                     plugin.graph()->device_type(), "; ", off,
-                                    " of TensorFlow's rewriters turned off"));
+                                    " of TensorFlow's rewriters turned off for "
+                                    "all devices of the process"));
 }
 
 inline void CheckGraphSmall(Plugin& plugin) {

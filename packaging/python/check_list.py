@@ -21,7 +21,8 @@ class Check:
 _LINK = ("Compile with -fvisibility=hidden, and link with a version script that exports "
          "the entry points only and with -Wl,--exclude-libs,ALL.")
 _CRASH = ("A crash is most often a kernel that reads its tensors, which are the device's "
-          "memory, on the host, as HostMap does. For a backtrace, see the page \"Debug a "
+          "memory, on the host, as HostMap does, or an address that was not looked up. For "
+          "a backtrace, see the page \"Debug a "
           "plug-in\" of tfplug's documentation.")
 _BASIC = ("registration",)
 _DEVICE = ("devices",)

@@ -67,6 +67,8 @@ def _parser():
             ("--cmakedir", tfplug.get_cmake_dir(),
              "the directory for CMake's tfplug_DIR"),
             ("--bazeldir", str(_ROOT), "the directory of Bazel's repository tfplug"),
+            ("--bazelrules", str(_ROOT / "bazel_rules"),
+             "the directory with stand-ins for what Bazel downloads"),
             ("--pkgconfigdir", tfplug.get_pkgconfig_dir(),
              "the directory for PKG_CONFIG_PATH"),
             ("--version", tfplug.__version__, "the version")):

@@ -93,6 +93,7 @@ inline Operand WithAxis(Operand view, int d) {
   --view.rank;
   view.axis_size = view.dim(view.rank);
   view.axis_stride = view.stride(view.rank);
+  if (view.axis_size == 0) view.data = nullptr;  // Nothing is read.
   return view;
 }
 // Returns a view with the dimensions [begin, end) reversed.

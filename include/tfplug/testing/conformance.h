@@ -165,9 +165,10 @@ inline absl::Status CheckDevice(FakeDevice& device,
     for (size_t k = 0; k < program.size(); ++k) {
       text += std::to_string(k + 1) + ". " + StepText(program[k]) + "\n";
     }
-    if (program.empty()) {
-      text += "No steps, only CopyHostToDeviceSync and CopyDeviceToHostSync.\n";
-    }
+    text += std::to_string(program.size() + 1) +
+            ". host: BlockHostUntilDone of each stream (by default, a recorded "
+            "event and BlockHost), SynchronizeAllActivity and "
+            "CopyDeviceToHostSync of each buffer\n";
     return absl::InternalError(text + shrinker.difference());
   }
   return device.Problems();

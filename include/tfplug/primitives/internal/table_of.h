@@ -5,6 +5,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "absl/base/optimization.h"
 #include "absl/types/span.h"
 #include "tfplug/ir/loops.h"
 #include "tfplug/ir/views.h"
@@ -40,6 +41,22 @@ inline constexpr bool
     kHasReduceLoops<B, std::void_t<decltype(&B::ReduceLoops)>> =
         HaveOneClass(&B::Reduce, &B::ReduceLoops);
 
+// Gives inputs from which nothing is read the address of the output: their own
+// may be null or the end of an array, where a device that looks up addresses
+// finds nothing. A stride of 0 in an empty dimension is that of an input of
+// Reduction::finish, which is read.
+inline void GiveAddresses(absl::Span<Operand> inputs, const Operand& output) {
+  for (Operand& input : inputs) {
+    bool is_read = input.data != nullptr;
+    for (int d = 0; d < input.rank; ++d) {
+      is_read = is_read && (input.dim(d) != 0 || input.stride(d) == 0);
+    }
+    if (ABSL_PREDICT_FALSE(!is_read) && input.has_memory()) {
+      input.data = output.data;
+    }
+  }
+}
+
 // The primitives of B as functions, without a virtual call.
 template <class B>
 struct TableOf {
@@ -54,6 +71,7 @@ struct TableOf {
       return Self(self).MapLoops(On(stream), expression, in, out);
     } else {
       if (!SimplifyLoops(in, out)) return absl::OkStatus();
+      GiveAddresses(in, out[0]);
       return Self(self).B::Map(On(stream), expression, in, out);
     }
   }
@@ -81,6 +99,7 @@ struct TableOf {
       return Self(self).ReduceLoops(On(stream), launcher, reduction, in, out);
     } else {
       if (!SimplifyLoops(in, out)) return absl::OkStatus();
+      GiveAddresses(in, out[0]);
       return Self(self).B::Reduce(On(stream), reduction, in, out);
     }
   }

@@ -235,7 +235,10 @@ TFPLUG_FAKE_FUNCTION void TF_LookUpOpDef(TF_FunctionLibraryDefinition* library,
   TF_SetStatus(status, static_cast<TF_Code>(def.status().code()),
                absl::IsNotFound(def.status())
                    ? absl::StrCat("Op type not registered '", name,
-                                  "'; add it to testing::KnownOpDefs()")
+                                  "'; the ops of TensorFlow that a test needs "
+                                  "are in testing::KnownOpDefs(), to which it "
+                                  "adds; those of a plug-in are known once "
+                                  "its TF_InitKernel has run")
                          .c_str()
                    : std::string(def.status().message()).c_str());
 }

@@ -118,7 +118,8 @@ class PrimitiveRun {
         "\n" +
         Describe(made,
                  "The process crashes. Does code on the host use the "
-                 "device's memory, or a task an argument that is gone?",
+                 "device's memory, a task an argument that is gone, or "
+                 "an address that the device did not look up?",
                  "The launch: ") +
         "\n");
     Launcher launcher = make_launcher_(scratch);

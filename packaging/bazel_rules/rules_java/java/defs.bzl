@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes the place of rules_java without a network: the rules that Bazel has built in, until release 7."""
+
+java_binary = native.java_binary
+java_import = native.java_import
+java_library = native.java_library
+java_lite_proto_library = native.java_lite_proto_library
+java_package_configuration = native.java_package_configuration
+java_plugin = native.java_plugin
+java_proto_library = native.java_proto_library
+java_runtime = native.java_runtime
+java_test = native.java_test
+java_toolchain = native.java_toolchain
