@@ -81,11 +81,16 @@ _PLACES = {
 # What a project with Bazel does not have: images and workflows of pip's builds.
 _OF_PIP = ("Dockerfile", ".devcontainer/devcontainer.json", ".dockerignore",
            ".github/workflows/build.yml")
-_IMAGES = """ `docker build --output dist .`
-builds one for all distributions since 2019 (manylinux_2_28); `.devcontainer/` opens the same image in an editor, and the
-workflow in `.github/` builds and tests both."""
+_IMAGES = """ `docker build --build-arg TFPLUG=ADDRESS --output dist .`
+builds one for all distributions since 2019 (manylinux_2_28), where `ADDRESS` is that of a wheel of tfplug: it is in no package
+index yet. `.devcontainer/` opens the same image in an editor, with the variable `TFPLUG` of your machine, and the
+workflow in `.github/`, with that of the repository, builds and tests both."""
 _COMPILER = """ A build directory keeps its
 compiler: `./build.sh` begins anew if `CXX` is another one."""
+_REPAIR = """`auditwheel
+repair dist/*.whl` finds out on which Linux distributions it runs, and names it accordingly."""
+_REPAIR_OF_BAZEL = """With
+`auditwheel` and `patchelf` installed, `./build.sh` names it after the Linux distributions on which it runs."""
 # For the project's README: how to compile and test, the library, and the lists of
 # sources and tests.
 _BUILDS = {
@@ -227,6 +232,7 @@ def _texts(options):
         "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),
         "@COMPILE@": compile_it,
         "@COMPILER@": "" if options.build == "bazel" else _COMPILER,
+        "@REPAIR@": _REPAIR_OF_BAZEL if options.build == "bazel" else _REPAIR,
         "@IMAGES@": "" if options.build == "bazel" else _IMAGES,
         "@LIBRARY@": library,
         "@TEST@": test_it,

@@ -22,6 +22,7 @@ class ConvKernel : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     is_depthwise_ = op.find("Depthwise") != op.npos;
+    may_be_empty_ = op.rfind("Depthwise", 0) == 0;
     if (op != "Conv") {
       return attrs_.Init(construction, op.rfind("Conv3D", 0) == 0 ? 3 : 2);
     }
@@ -109,7 +110,9 @@ class ConvKernel : public BackendKernel {
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(
-        conv.windows, attrs_.Over(image, [&](int i) { return filter.dim(i); }));
+        conv.windows, attrs_.Over(
+                          image, [&](int i) { return filter.dim(i); },
+                          may_be_empty_));
     return conv;
   }
 
@@ -161,6 +164,8 @@ class ConvKernel : public BackendKernel {
 
  private:
   bool is_depthwise_ = false;
+  // As in TensorFlow, a depthwise filter may have no elements. The result is 0.
+  bool may_be_empty_ = false;
   int64_t groups_ = 0;  // 0: as many as the depths have
   int32_t batch_dims_ = 1;
   WindowAttrs attrs_;
@@ -186,6 +191,7 @@ class Conv : public ConvKernel {
   virtual absl::Status Convolve(OpRun& run, const Convolution& conv,
                                 const Operand& image, const Operand& filter,
                                 const Operand& output) {
+    if (filter.num_elements() == 0) return Fill(run, output, 0);
     return run.launcher().Conv(conv, image, filter, output);
   }
 };
@@ -201,7 +207,9 @@ class ConvBackpropInput final : public ConvKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(dx, filter));
     TFPLUG_RETURN_IF_ERROR(CheckGradient(dy, OutputShape(conv, dx, filter)));
     if (dx.num_elements() == 0) return absl::OkStatus();
-    if (dy.num_elements() == 0) return Fill(run, dx, 0);
+    if (dy.num_elements() == 0 || filter.num_elements() == 0) {
+      return Fill(run, dx, 0);
+    }
     return run.launcher().ConvInputGradient(conv, Filter(filter), Image(dy),
                                             dx);
   }

@@ -102,7 +102,8 @@ class WindowAttrs {
 
   // Returns the geometry for an image and a window of these sizes.
   template <class SizeOfWindow>
-  absl::StatusOr<Windows> Over(const Operand& image, SizeOfWindow size) const {
+  absl::StatusOr<Windows> Over(const Operand& image, SizeOfWindow size,
+                               bool may_be_empty = false) const {
     Windows windows;
     for (int i = 0; i < spatial_; ++i) {
       Window window = {
@@ -124,7 +125,7 @@ class WindowAttrs {
                          window.stride) /
                         window.stride;
       }
-      if (window.size <= 0) {
+      if (window.size < (may_be_empty ? 0 : 1)) {
         return absl::InvalidArgumentError(
             "filter must not have zero elements (i.e. all dimensions must be "
             "non-zero)");

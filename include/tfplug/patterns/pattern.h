@@ -183,7 +183,8 @@ NodePattern<O, Ops...> Match(const Patterns&... inputs) {
       sizeof...(Patterns) == 0 || kHasEach ||
           (patterns_internal::TakesInputs<O>(sizeof...(Patterns)) && ... &&
            patterns_internal::TakesInputs<Ops>(sizeof...(Patterns))),
-      "tfplug: wrong number of inputs for this op");
+      "tfplug: Match<Op>(...) has more or fewer patterns than the op has "
+      "inputs; tfplug/ops/ lists them");
   return NodePattern<O, Ops...>(
       {O::kName, Ops::kName...},
       patterns_internal::HasManyOutputs<O>() ||

@@ -206,7 +206,8 @@ NewNode<O> New(const Inputs&... inputs) {
                 "tfplug: New takes a typed op, such as "
                 "ops::InternalFusedMatMul, or the name of an op");
   static_assert(patterns_internal::TakesInputs<O>(sizeof...(Inputs)),
-                "tfplug: wrong number of inputs for the new op");
+                "tfplug: New<Op>(...) has more or fewer values than the op has "
+                "inputs; tfplug/ops/ lists them");
   return NewNode<O>(O::kName, inputs...);
 }
 

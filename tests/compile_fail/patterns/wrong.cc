@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each mistake has its own message, so one file can contain all of them:
 //
-// expect: tfplug: wrong number of inputs for this op
-// expect: tfplug: wrong number of inputs for the new op
+// expect: tfplug: Match<Op>(...) has more or fewer patterns than the op has inputs
+// expect: tfplug: New<Op>(...) has more or fewer values than the op has inputs
 // expect: tfplug: this attribute does not belong to an op of the pattern
 // expect: tfplug: this is an input or output of the op
 // expect: transpose_c

@@ -18,10 +18,10 @@ from op_sweep.values import GRADIENT, INVALID, NORMAL_SIZE, VALID, Numbers
 _SIZES = ("shape", "dims", "size", "multiples", "padding", "num", "depth", "limit",
           "stop", "crops", "block", "length", "rows", "cols", "shift")
 
-# Arguments, after their op, for which TensorFlow's CPU does not detect mistakes: it reads
-# outside of arrays, or returns what depends on the number of its threads.
+# Arguments, after their op, for which TensorFlow's CPU does not detect mistakes: it reads or
+# writes outside of arrays, or returns what depends on the number of its threads.
 _UNSPOILED = (r"AvgPool.*Grad grad|.* sorted_inputs|StatelessMultinomial logits|"
-              r"MaxPoolGrad.*V2 (ksize|strides)")
+              r"MaxPoolGrad.*V2 (ksize|strides)|ResourceScatterUpdate updates")
 
 _DOUBLES = {types_pb2.DT_DOUBLE, types_pb2.DT_COMPLEX128}
 # The type of the parts of complex numbers.

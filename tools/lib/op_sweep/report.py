@@ -39,7 +39,8 @@ class Report:
         if workers.confirms_crash(task):  # It may be the CPU's kernel that crashes.
             self._mismatches.pop((at, "crash"), None)
             what = "crashed, but was not run again to confirm that"
-        self._cut_off.append(f"{unit.op} {unit.type_text} case {number}, {what}")
+        which = f"{unit.op} {unit.type_text}" + (f" case {number}" if number else "")
+        self._cut_off.append(f"{which}, {what}")
 
     def add(self, task, answer):
         """Records an answer; returns tasks that look for a shorter mismatch."""
@@ -86,7 +87,8 @@ class Report:
         further = [(at, rest, "")] if rest else []
         known = self._mismatches.get((at, "crash"))
         if crash.phase == "CPU":
-            self._cpu_crashes.append(f"{self._units[at].op} {crash.number}")
+            unit = self._units[at]
+            self._cpu_crashes.append(f"{unit.op} {unit.type_text} case {crash.number}")
             # A process may live on for a while after the CPU's kernel overwrote memory.
             if wanted == "crash" and known and known.number == verdict.number:
                 del self._mismatches[at, "crash"]
@@ -196,7 +198,7 @@ def text(document):
     lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
     lines += _list("Cases cut off at the end of the time", document["cut_off"])
     if document["left_out"]:
-        lines.append(f"Left out at the end of the time: {document['left_out']} draws; "
+        lines.append(f"Not begun at the end of the time: {document['left_out']} cases; "
                      "increase --seconds")
     groups = {}
     for each in document["mismatches"]:
