@@ -110,9 +110,9 @@ class ConvKernel : public BackendKernel {
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(
-        conv.windows, attrs_.Over(
-                          image, [&](int i) { return filter.dim(i); },
-                          may_be_empty_));
+        conv.windows,
+        attrs_.Over(
+            image, [&](int i) { return filter.dim(i); }, may_be_empty_));
     return conv;
   }
 

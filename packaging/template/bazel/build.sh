@@ -14,8 +14,7 @@ command -v tfplug >/dev/null || {
 abseil=$(tfplug abseil)
 option=--override_repository absl=com_google_absl stand_ins=
 case $(bazel --version) in
-  "bazel "[0-5].*) ;;
-  *) option=--override_module absl=abseil-cpp ;;
+  "bazel "[6-9].* | "bazel "[1-9][0-9].*) option=--override_module absl=abseil-cpp ;;
 esac
 if [ "${1:-}" = --offline ]; then
   shift
