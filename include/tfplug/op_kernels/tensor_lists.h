@@ -52,7 +52,8 @@ inline absl::Status AddListWorkaround(const absl::Status& status) {
   return absl::UnimplementedError(
       std::string(status.message()) +
       ", which a plug-in needs to read a list of tensors; unroll the loop "
-      "(unroll=True in Keras' recurrent layers)");
+      "(unroll=True in Keras' recurrent layers), and compute with other "
+      "variants, such as sparse matrices, in tf.device(\"CPU:0\")");
 }
 
 class AddListsKernel final : public Kernel {
