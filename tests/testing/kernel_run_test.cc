@@ -154,8 +154,11 @@ TEST_CASE("inputs by the names in the op that a plug-in defines") {
   // A pass finds the op as well.
   const PassContext context("CPU", "", nullptr);
   CHECK(context.functions().GetSignature("Scripted").ok());
-  CHECK(context.functions().GetSignature("Other").status().message() ==
-        "Op type not registered 'Other'; add it to testing::KnownOpDefs()");
+  CHECK(
+      context.functions().GetSignature("Other").status().message() ==
+      "Op type not registered 'Other'; a test adds the ops of TensorFlow that "
+      "it needs to testing::KnownOpDefs(), and those of a plug-in are known "
+      "once its TF_InitKernel has run");
   kernel_internal::RegisteredOpDefs().clear();
 }
 

@@ -232,15 +232,16 @@ TFPLUG_FAKE_FUNCTION void TF_LookUpOpDef(TF_FunctionLibraryDefinition* library,
   }
   const absl::StatusOr<std::string> def = FindOpDef(name);
   if (def.ok()) return FillBuffer(buffer, *def);
-  TF_SetStatus(status, static_cast<TF_Code>(def.status().code()),
-               absl::IsNotFound(def.status())
-                   ? absl::StrCat("Op type not registered '", name,
-                                  "'; the ops of TensorFlow that a test needs "
-                                  "are in testing::KnownOpDefs(), to which it "
-                                  "adds; those of a plug-in are known once "
-                                  "its TF_InitKernel has run")
-                         .c_str()
-                   : std::string(def.status().message()).c_str());
+  TF_SetStatus(
+      status, static_cast<TF_Code>(def.status().code()),
+      absl::IsNotFound(def.status())
+          ? absl::StrCat("Op type not registered '", name,
+                         "'; a test adds the ops of TensorFlow that it "
+                         "needs to testing::KnownOpDefs(), and those "
+                         "of a plug-in are known once its "
+                         "TF_InitKernel has run")
+                .c_str()
+          : std::string(def.status().message()).c_str());
 }
 
 inline void InstallGraphFunctions(capi::Functions& functions) {
