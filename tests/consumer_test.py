@@ -263,6 +263,8 @@ def check_recipes(work):
     version = re.search(r"\n  version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
     assert json.loads((port / "vcpkg.json").read_text())["version"] == version
     assert f'version = "{version}"' in (ROOT / "MODULE.bazel").read_text()
+    needs = f'bazel_dep(name = "tfplug", version = "{version}")'
+    assert needs in (ROOT / "packaging/template/bazel/MODULE.bazel").read_text()
 
 
 def check_bazel(tfplug, work):
