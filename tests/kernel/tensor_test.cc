@@ -57,7 +57,11 @@ TEST_CASE("elements are in row-major order, at any rank") {
   CHECK(scalar.scalar<float>() == 5);
   const Tensor one = Make({1, 1}, {6});
   CHECK(one.scalar<float>() == 6);
+  // A device that looks up addresses must not look up one of the host.
   const Tensor empty = Make({3, 0}, {});
+  CHECK(empty.data() != nullptr);
+  CHECK(empty.flat<float>().data() == nullptr);
+  CHECK(empty.memory().opaque() == nullptr);
   CHECK(empty.flat<float>().empty());
   CHECK((empty.view<float, 2>().size()) == 0);
 }

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_KERNEL_TENSOR_H_
 #define TFPLUG_KERNEL_TENSOR_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -87,10 +88,13 @@ class Tensor {
   uint64_t byte_size() const {
     return internal::tensorflow.TF_TensorByteSize(tensor_);
   }
-  // Returns the address of the elements, which must not be dereferenced if
-  // there are none.
+  // Returns the address of the elements. Without elements, it means nothing, and
+  // is often one of the host; memory(), flat() and view() then have null.
   void* data() const { return internal::tensorflow.TF_TensorData(tensor_); }
-  DeviceMemory memory() const { return DeviceMemory(data(), byte_size()); }
+  DeviceMemory memory() const {
+    const uint64_t size = byte_size();
+    return DeviceMemory(size == 0 ? nullptr : data(), size);
+  }
   // Returns whether the buffer has the alignment that TensorFlow's own code
   // requires. A tensor that shares a part of another tensor's buffer may not
   // have it.
@@ -108,8 +112,8 @@ class Tensor {
   template <class T>
   [[gnu::always_inline]] absl::Span<T> flat() const {
     CheckType(DataTypeOf<T>());
-    return absl::Span<T>(static_cast<T*>(data()),
-                         static_cast<size_t>(num_elements()));
+    const auto size = static_cast<size_t>(num_elements());
+    return absl::Span<T>(size == 0 ? nullptr : static_cast<T*>(data()), size);
   }
 
   // Returns the elements as an array of kRank dimensions. Throws as flat()
@@ -122,7 +126,9 @@ class Tensor {
     }
     std::array<int64_t, kRank> dims;
     for (size_t i = 0; i < dims.size(); ++i) dims[i] = dim(static_cast<int>(i));
-    return TensorView<T, kRank>(static_cast<T*>(data()), dims);
+    const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
+    return TensorView<T, kRank>(is_empty ? nullptr : static_cast<T*>(data()),
+                                dims);
   }
 
   // Returns the only element of a tensor of any rank; throws if there is not

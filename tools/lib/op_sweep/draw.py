@@ -21,7 +21,8 @@ _SIZES = ("shape", "dims", "size", "multiples", "padding", "num", "depth", "limi
 # Arguments, after their op, for which TensorFlow's CPU does not detect mistakes: it reads or
 # writes outside of arrays, or returns what depends on the number of its threads.
 _UNSPOILED = (r"AvgPool.*Grad grad|.* sorted_inputs|StatelessMultinomial logits|"
-              r"MaxPoolGrad.*V2 (ksize|strides)|ResourceScatterUpdate updates")
+              r"MaxPoolGrad.*V2 (ksize|strides)|ResourceScatterUpdate updates|"
+              r"Dilation2DBackprop.* filter")
 
 _DOUBLES = {types_pb2.DT_DOUBLE, types_pb2.DT_COMPLEX128}
 # The type of the parts of complex numbers.

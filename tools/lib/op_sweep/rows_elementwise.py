@@ -39,6 +39,14 @@ def _sigmoid_grad(g):
     g.tensor("dy", y.shape)
 
 
+@row("InvGrad ReciprocalGrad")
+def _reciprocal_grad(g):
+    # TensorFlow's CPU flushes a denormal dy to 0, whose product is 0 whatever y is.
+    g.has_double = False
+    y = g.tensor("y", g.shape())
+    g.tensor("dy", y.shape)
+
+
 @row("LeftShift RightShift")
 def _shift(g):
     shape = g.shape()

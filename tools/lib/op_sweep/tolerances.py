@@ -138,6 +138,8 @@ EXPLAINED = [
      "TensorFlow's CPU has no gradients of grouped convolutions"),
     (r"Conv3D.*", r"Number of channels in filter|must have the same number of channels",
      "TensorFlow's CPU has no grouped convolutions in 3D"),
+    (r"Dilation2D", r"filter must not have zero elements",
+     "TensorFlow's CPU returns the lowest number for a filter without elements"),
     (r"Conv3D", r"filter must not have zero elements",
      "TensorFlow's CPU accepts filters without outputs in 2D only"),
     (r"_Fused(MatMul|Conv2D|DepthwiseConv2dNative)", r"must be a vector of \d+ elements|"

@@ -39,6 +39,8 @@ class TensorAllocator {
 
   // Return null if there is no memory.
   std::shared_ptr<TensorBuffer> Allocate(size_t size) {
+    // The C API gives an empty tensor an address of the host.
+    if (size == 0) return TensorBuffer::OnHost(0);
     return ScopedGuards::AreActive() ? AllocateGuarded(size)
                                      : AllocateUnguarded(size);
   }
