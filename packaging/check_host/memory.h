@@ -47,7 +47,8 @@ inline void CheckDevices(Plugin& plugin) {
     }
     report.Ok((*device)->Problems(), name);
   }
-  report.Note(std::to_string(count) + " devices, hardware '" +
+  report.Note(std::to_string(count) +
+              (count == 1 ? " device, hardware '" : " devices, hardware '") +
               (*host.Device(0))->hardware_name() + "'");
 }
 
