@@ -93,8 +93,7 @@ struct InverseOp : MatrixOp {
     if (in[0].size() == 0) return absl::OkStatus();
     const Eigen::PartialPivLU<MatrixOf<T>> lu(Adjoint(in[0]));
     if (IsSingular<T>(lu)) return NotInvertible("Input");
-    const int64_t size = in[0].rows();
-    out[0] = lu.solve(MatrixOf<T>(MatrixOf<T>::Identity(size, size)));
+    out[0] = lu.inverse();
     return absl::OkStatus();
   }
 };
