@@ -164,7 +164,7 @@ class ConvKernel : public BackendKernel {
 
  private:
   bool is_depthwise_ = false;
-  // As in TensorFlow, a depthwise filter may have no elements. The result is 0.
+  // A depthwise filter may have no elements, as in TensorFlow; the result is 0.
   bool may_be_empty_ = false;
   int64_t groups_ = 0;  // 0: as many as the depths have
   int32_t batch_dims_ = 1;

@@ -16,7 +16,7 @@ tfplug abseil >/dev/null || echo "Continuing: CMake fetches Abseil." >&2
 pip install --quiet scikit-build-core cmake ninja
 rm -rf dist
 # -v shows the progress.
-export CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
+[ -z "${JOBS:-}" ] || export CMAKE_BUILD_PARALLEL_LEVEL="$JOBS"
 pip wheel -v --no-build-isolation --no-deps -w dist .
 ctest --test-dir build --output-on-failure
 pip install --no-deps --force-reinstall dist/*.whl

@@ -39,7 +39,7 @@ class Report:
         if workers.confirms_crash(task):  # It may be the CPU's kernel that crashes.
             self._mismatches.pop((at, "crash"), None)
             what = "crashed, but was not run again to confirm that"
-        which = f"{unit.op} {unit.type_text}" + (f" case {number}" if number else "")
+        which = f"{unit.op} {unit.type_text}" + ("" if number == "" else f" case {number}")
         self._cut_off.append(f"{which}, {what}")
 
     def add(self, task, answer):
