@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -160,6 +161,41 @@ TEST_CASE("Many nodes are inserted after one node, which is renamed often") {
   CHECK(last.input(0) == Output(source));
   CHECK(graph.FindNode("n0").input(0).node == graph.FindNode("n1"));
   CHECK(graph.FindNode("wide").input(0).node == graph.FindNode("n0"));
+}
+
+// Returns the length of the list that an edit of all uses of a node goes
+// through: the uses, and those that have ended and were not dropped.
+int CountEntries(Node node) {
+  int count = 0;
+  internal::Access::state(node)->uses().ForEach(
+      node.id(), [&](const graph_internal::UseEntry&) { ++count; });
+  return count;
+}
+
+TEST_CASE("Each edit of all uses of a node drops those that have ended") {
+  Graph graph;
+  const Node hub = graph.AddNode("hub", "Const").value();
+  const Node other = graph.AddNode("other", "Const").value();
+  const Node user = graph.AddNode("user", "Neg").value();
+  REQUIRE(user.AddInput(other).ok());
+  const auto end_uses = [&] {
+    for (int i = 0; i < 100; ++i) {
+      REQUIRE(user.SetInput(0, hub).ok());
+      REQUIRE(user.SetInput(0, other).ok());
+    }
+  };
+  const std::function<absl::Status()> edits[] = {
+      [&] { return graph.ReplaceUses(hub, other); },
+      [&] { return graph.ReplaceNode(hub, other); },
+      [&] { return hub.SetName("renamed"); },
+  };
+  CHECK(CountEntries(hub) == 0);  // Builds the lists of uses.
+  for (const auto& edit : edits) {
+    end_uses();
+    CHECK(CountEntries(hub) >= 100);
+    REQUIRE(edit().ok());
+    CHECK(CountEntries(hub) <= 1);  // The last one remains.
+  }
 }
 
 TEST_CASE("A control edge to a wide node from a node with many uses") {
