@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/base/capability.h>
 #include <tfplug/base/internal/device_name.h>
 #include <tfplug/base/internal/device_type.h>
 #include <tfplug/base/internal/intern_string.h>
@@ -33,6 +34,39 @@ TEST_CASE("LoadTensorFlow: returns false without TensorFlow in the process") {
 TEST_CASE("FindInProcess: finds a symbol or returns null") {
   CHECK(internal::FindInProcess("malloc") != nullptr);
   CHECK(internal::FindInProcess("TF_NewStatus") == nullptr);
+}
+
+TEST_CASE("Require: the error names the releases that have the function") {
+  const auto missing_in = [](const std::string& version) {
+    return "this TensorFlow (" + version + ") lacks ";
+  };
+  {
+    testing::ScopedFakeTensorFlow fake({{2, 22}, {"TF_AssignVariable"}});
+    const std::string releases =
+        "TF_AssignVariable; releases 2.6 to 2.18 and from 2.22 on have it";
+    const auto message = [&](const std::string& version) {
+      testing::FakeVersion() = version;
+      return std::string(Require(&CApi::TF_AssignVariable).message());
+    };
+    for (const std::string early : {"2.22.0-dev20260101", "2.22.0"}) {
+      CHECK(message(early) ==
+            missing_in(early) + releases + ", but not this build of 2.22");
+    }
+    for (const std::string other : {"2.21.0", "2.220.0", "3.2.22.0"}) {
+      CHECK(message(other) == missing_in(other) + releases);
+    }
+    CHECK(Require(&CApi::TF_GetInput) == absl::OkStatus());
+    CHECK(Require(&CApi::TF_DVLog).message() ==
+          missing_in("3.2.22.0") + "TF_DVLog; releases 2.5 to 2.20 have it");
+  }
+  testing::ScopedFakeTensorFlow fake({{2, 15}, {}});
+  CHECK(Require(&CApi::TF_GetRendezvous).message() ==
+        missing_in("2.15.0") +
+            "TF_GetRendezvous; releases from 2.16 on have it");
+  internal::tensorflow.TF_Version = nullptr;
+  const absl::Status status = Require(&CApi::TF_GetRendezvous);
+  CHECK(absl::IsUnimplemented(status));
+  CHECK(status.message().find("this TensorFlow lacks TF_Get") == 0);
 }
 
 TEST_CASE("LogError calls TF_Log where it exists") {
