@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -340,7 +341,9 @@ std::pair<std::string, int> RunChild(void (*run)()) {
 }
 
 TEST_CASE("pthread_exit in a hook aborts, and the log says why") {
-  const auto [text, status] = RunChild([] {
+  std::string text;
+  int status = 0;  // clang++ captures no structured bindings.
+  std::tie(text, status) = RunChild([] {
     testing::ScopedFakeTensorFlow fake;
     internal::tensorflow.TF_Log = nullptr;  // as from 2.21 on
     (void)testing::CallWithStatus([](capi::TF_Status* status) {
