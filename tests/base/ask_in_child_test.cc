@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace tfplug::ask_in_child_test {
 namespace {
@@ -40,6 +41,16 @@ TEST_CASE("AskInChild: a driver that exits or crashes becomes a status") {
                                  return "";
                                }).status();
   CHECK(crashed == absl::InternalError("the driver crashed: Terminated"));
+}
+
+TEST_CASE("AskInChild: a driver that hangs is killed and becomes a status") {
+  const int before = std::exchange(internal::answer_milliseconds, 1);
+  const absl::Status hung = tfplug::AskInChild([]() -> Answer {
+                              for (;;) pause();
+                            }).status();
+  internal::answer_milliseconds = before;
+  CHECK(hung == absl::DeadlineExceededError(
+                    "the driver did not answer within a minute"));
 }
 
 TEST_CASE("ReadAnswer ends when nothing can be read") {

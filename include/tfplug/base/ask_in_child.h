@@ -34,14 +34,16 @@ inline void WriteAnswer(int pipe, const absl::StatusOr<std::string>& answer) {
   }
 }
 
-// Reads until the child has closed the pipe. Returns false if that takes longer
-// than a minute.
+// How long a child may take to answer. Tests wait less.
+inline int answer_milliseconds = 60'000;
+
+// Reads until the child has closed the pipe. Returns false if that takes too
+// long.
 inline bool ReadAnswer(int pipe, std::string& bytes) {
-  constexpr int kMilliseconds = 60'000;
   pollfd polled = {pipe, POLLIN, 0};
   char buffer[4096];
   for (;;) {
-    const int ready = poll(&polled, 1, kMilliseconds);
+    const int ready = poll(&polled, 1, answer_milliseconds);
     if (ready == 0) return false;
     if (ready < 0 && errno == EINTR) continue;
     const ssize_t n = read(pipe, buffer, sizeof(buffer));

@@ -4,10 +4,12 @@
 #include <tfplug/base/internal/device_name.h>
 #include <tfplug/base/internal/device_type.h>
 #include <tfplug/base/internal/intern_string.h>
+#include <tfplug/base/internal/release.h>
 #include <tfplug/base/internal/tensorflow.h>
 #include <tfplug/testing.h>
 
 #include <string>
+#include <utility>
 
 #include "capture_stderr.h"
 #include "minimal_device.h"
@@ -67,6 +69,18 @@ TEST_CASE("Require: the error names the releases that have the function") {
   const absl::Status status = Require(&CApi::TF_GetRendezvous);
   CHECK(absl::IsUnimplemented(status));
   CHECK(status.message().find("this TensorFlow lacks TF_Get") == 0);
+}
+
+TEST_CASE("ParseRelease reads two numbers, or none") {
+  const auto parsed = [](const char* version) {
+    const internal::Release release = internal::ParseRelease(version);
+    return std::pair(release.major, release.minor);
+  };
+  CHECK((parsed("2.22.0-rc0") == std::pair(2L, 22L)));
+  CHECK((parsed("12.3") == std::pair(12L, 3L)));
+  for (const char* const version : {"", "2", "unknown"}) {
+    CHECK((parsed(version) == std::pair(0L, 0L)));
+  }
 }
 
 TEST_CASE("LogError calls TF_Log where it exists") {

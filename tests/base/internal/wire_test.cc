@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,9 @@ TEST_CASE("tags and lengths have at most five bytes") {
   CHECK(reads(&ReadLength, five));
   CHECK_FALSE(reads(&ReadTag, five + '\x80'));
   CHECK_FALSE(reads(&ReadLength, five + '\x80'));
+  uint32_t length = 0;
+  const char unfinished = '\x80';
+  CHECK(ReadLength(&unfinished, &unfinished + 1, &length) == nullptr);
 }
 
 TEST_CASE("ReadLength: the limit is libprotobuf's") {
@@ -97,7 +101,13 @@ TEST_CASE("ReadLength: the limit is libprotobuf's") {
 }
 
 TEST_CASE("WriteField: copies bytes of every length, and nothing after them") {
-  for (size_t size = 0; size < 200; ++size) {
+  std::vector<size_t> sizes(200);
+  std::iota(sizes.begin(), sizes.end(), size_t{0});
+  // Lengths of two, three and four bytes.
+  for (const size_t size : {(1 << 14) - 1, 1 << 14, 1 << 21}) {
+    sizes.push_back(size);
+  }
+  for (const size_t size : sizes) {
     CAPTURE(size);
     std::string bytes;
     for (size_t i = 0; i < size; ++i) bytes += static_cast<char>('a' + i % 26);
@@ -108,7 +118,9 @@ TEST_CASE("WriteField: copies bytes of every length, and nothing after them") {
     WireReader reader(absl::string_view(field.data(), field_size));
     REQUIRE(reader.Next());
     CHECK(reader.number() == 2);
-    CHECK(reader.bytes() == bytes);
+    CHECK((reader.bytes() == bytes));
+    CHECK_FALSE(reader.Next());
+    CHECK(reader.ok());
   }
 }
 
