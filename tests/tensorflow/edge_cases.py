@@ -46,7 +46,10 @@ def products(tf, raw):
         name = "paddings" if op.startswith("Space") else "crops"
         return getattr(raw, op)(input=tf.ones(shape), block_shape=tf.constant(
             block, tf.int64), **{name: tf.constant(edges, tf.int64)})
-    return {
+    return {f"StridedSlice with {mask} 2^40": lambda mask=mask: raw.StridedSlice(
+        input=tf.ones([2, 3]), begin=[0], end=[1], strides=[1], **{mask: 2**40})
+        for mask in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask",
+                     "shrink_axis_mask")} | {
         "DepthToSpace by 2^40": lambda: raw.DepthToSpace(
             input=tf.ones([1, 1, 1, 4]), block_size=2**40),
         "DepthToSpace by 2^31-1": lambda: raw.DepthToSpace(
@@ -64,8 +67,6 @@ def products(tf, raw):
             "BatchToSpaceND", [4, 4, 4], [2], [[9, 0]]),
         "ReverseSequence of 2^32+1": lambda: raw.ReverseSequence(
             input=tf.ones([2, 3]), seq_lengths=[1, 2], seq_dim=2**32 + 1, batch_dim=0),
-        "StridedSlice of 2^32+1": lambda: raw.StridedSlice(
-            input=tf.ones([2, 3]), begin=[0], end=[1], strides=[1], begin_mask=2**32 + 1),
         "Tile of ten dimensions": lambda: tf.tile(
             tf.reshape(tf.range(8.), [1, 2, 1, 1, 2, 1, 1, 2, 1, 1])[..., :1],
             [2, 1, 2, 2, 2, 2, 2, 3, 2, 2]),
@@ -311,10 +312,24 @@ def messages(tf, raw):
 
 def memory(tf, raw):
     """Outputs that no memory holds."""
-    del raw
-    return {"fill 10^12 empty rows": lambda: tf.sparse.fill_empty_rows(
-        tf.SparseTensor([[0, 0]], [1.], [10**12, 1]), 0.)[0].values}
+    return {
+        "fill 10^12 empty rows": lambda: tf.sparse.fill_empty_rows(
+            tf.SparseTensor([[0, 0]], [1.], [10**12, 1]), 0.)[0].values,
+        "fill 10^12 empty rows of a ragged tensor": lambda: raw.RaggedFillEmptyRows(
+            value_rowids=[0], values=[1.], nrows=10**12, default_value=0.)}
 
+
+# What the CPU rejects, too, in the groups of which the other rows give values.
+REJECTED = {
+    "numbers": {"betainc of ([1.0, 2.0], [2.0], 0.5)"},
+    "others": {"ragged to tensor of a wrong shape", "ragged to tensor of a wrong default",
+               "binomial without a batch", "update by too much"},
+    "sizes": {"range of NaN", "range to NaN", "range to infinity", "range of too many",
+              "range in the wrong direction", "range without a step", "linspace of nothing",
+              "random integers of an empty range"},
+}
+# Rows of which the results are equal to the last bit.
+EXACT = {"FFT of 4 points", "IFFT of 4 points"}
 
 GROUPS = {group.__name__: group for group in (
     sizes, products, numbers, others, messages, memory)}
