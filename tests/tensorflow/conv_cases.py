@@ -174,15 +174,19 @@ def second_gradient(tf, random, counts_batch, padding):
 
 
 def channels_first(tf, random, kind, dtype):
-    """Like the function for the kind of op; only the plug-in's device uses NCHW and
-    narrow types. (The CPU rounds to them after each step.)"""
+    """Like the function for the kind of op; only the plug-in's device has the channels
+    first and narrow types. (The CPU rounds to them after each step.)"""
     is_sim = "SIM" in tf.constant(0.0).device
-    op = dict(strides=[1, 2, 2, 1], padding="SAME")
-    if kind == "pool":
-        op["ksize"] = [1, 3, 3, 1]
+    raw = tf.raw_ops
+    extent, outside = ((5, 7, 6), (5, 4, 3)) if "volumes" in kind else ((7, 6), (4, 3))
+    op = dict(strides=[1, 1, 2, 2, 1][-len(extent) - 2:], padding="SAME")
+    if "pool" in kind:
+        op["ksize"] = [1, *[3] * len(extent), 1]
     if is_sim:
-        op = {key: [v[0], v[3], v[1], v[2]] if isinstance(v, list) else v
-              for key, v in op.items()} | dict(data_format="NCHW")
+        op = {key: [v[0], v[-1], *v[1:-1]] if isinstance(v, list) else v
+              for key, v in op.items()}
+        op["data_format"] = ("CHANNELS_FIRST" if "any" in kind else
+                             "NCHW" if len(extent) == 2 else "NCDHW")
 
     def typed(value):
         value = tf.cast(value, dtype)
@@ -193,27 +197,37 @@ def channels_first(tf, random, kind, dtype):
         return typed(np.ascontiguousarray(value))
 
     def reorder(value):
-        value = tf.transpose(value, [0, 2, 3, 1]) if is_sim else value
+        rank = len(extent) + 2
+        value = tf.transpose(value, [0, *range(2, rank), 1]) if is_sim else value
         return tf.cast(value, tf.float32)
 
-    x, dy = order(draw(random, (2, 7, 6, 4))), order(draw(random, (2, 4, 3, 4)))
+    x, dy = order(draw(random, (2, *extent, 4))), order(draw(random, (2, *outside, 4)))
     if kind == "pool":
-        y = tf.raw_ops.MaxPool(input=x, **op)
+        y = raw.MaxPool(input=x, **op)
         both = dict(orig_input=x, orig_output=y, **op)
-        results = [y, tf.raw_ops.AvgPool(value=x, **op), tf.raw_ops.MaxPoolV2(input=x, **op),
-                   tf.raw_ops.MaxPoolGrad(grad=dy, **both),
-                   tf.raw_ops.MaxPoolGradV2(grad=dy, **both),
-                   tf.raw_ops.MaxPoolGradGrad(grad=x * 2, **both),
-                   tf.raw_ops.MaxPoolGradGradV2(grad=x * 2, **both),
-                   tf.raw_ops.AvgPoolGrad(orig_input_shape=x.shape, grad=dy, **op)]
+        results = [y, raw.AvgPool(value=x, **op), raw.MaxPoolV2(input=x, **op),
+                   raw.MaxPoolGrad(grad=dy, **both),
+                   raw.MaxPoolGradV2(grad=dy, **both),
+                   raw.MaxPoolGradGrad(grad=x * 2, **both),
+                   raw.MaxPoolGradGradV2(grad=x * 2, **both),
+                   raw.AvgPoolGrad(orig_input_shape=x.shape, grad=dy, **op)]
         return [reorder(result) for result in results]
-    name = "Conv2D" if kind == "convolution" else "DepthwiseConv2dNative"
-    f = typed(draw(random, (3, 3, 4, 4 if kind == "convolution" else 1)))
+    if kind == "pool of volumes":
+        y = raw.MaxPool3D(input=x, **op)
+        results = [y, raw.AvgPool3D(input=x, **op),
+                   raw.MaxPool3DGrad(orig_input=x, orig_output=y, grad=dy, **op),
+                   raw.AvgPool3DGrad(orig_input_shape=x.shape, grad=dy, **op)]
+        return [reorder(result) for result in results]
+    f = typed(draw(random, (*[3] * len(extent), 4, 1 if kind == "depthwise" else 4)))
+    if "any" in kind:
+        return [reorder(raw.Conv(input=x, filter=f, **op))]
+    name, version = {"convolution": ("Conv2D", ""), "depthwise": ("DepthwiseConv2dNative", ""),
+                     "convolution of volumes": ("Conv3D", "V2")}[kind]
     results = [
-        getattr(tf.raw_ops, name)(input=x, filter=f, **op),
-        getattr(tf.raw_ops, name + "BackpropInput")(
+        getattr(raw, name)(input=x, filter=f, **op),
+        getattr(raw, f"{name}BackpropInput{version}")(
             input_sizes=x.shape, filter=f, out_backprop=dy, **op)]
-    df = getattr(tf.raw_ops, name + "BackpropFilter")(
+    df = getattr(raw, f"{name}BackpropFilter{version}")(
         input=x, filter_sizes=f.shape, out_backprop=dy, **op)
     return [*map(reorder, results), tf.cast(df, tf.float32)]
 

@@ -28,6 +28,9 @@ def _cases():
     for kind in ("convolution", "depthwise", "pool"):
         for dtype in ("float32", "float64", "float16", "bfloat16"):
             yield "channels_first", [kind, dtype]
+    for kind in ("any convolution", "any convolution of volumes", "convolution of volumes",
+                 "pool of volumes"):
+        yield "channels_first", [kind, "float32"]
     for shape in conv_cases.NORMALIZED:
         for training, factor in ((True, 1.0), (True, 0.1), (False, 1.0)):
             yield "batch_norm", [shape, training, factor]
