@@ -30,6 +30,27 @@ def test_hidden_devices(visible, expected):
     assert result.ok and result.value == expected, result
 
 
+def use_a_missing_device():
+    """Returns the device of a result on SIM:7, and the error without soft placement."""
+    import tensorflow as tf
+    with tf.device("SIM:7"):
+        placed = tf.constant([1.0]) + 1.0
+        assert placed.numpy() == [2.0]
+        tf.config.set_soft_device_placement(False)
+        try:
+            tf.sqrt(placed)
+        except tf.errors.InvalidArgumentError as error:
+            return placed.device[-5:], str(error)
+
+
+def test_a_missing_device():
+    result = harness.run(use_a_missing_device)
+    assert result.ok, result
+    device, error = result.value
+    assert device == "SIM:0"
+    assert "Could not satisfy device specification" in error and "SIM:7" in error
+
+
 def export(device):
     import numpy as np
     import tensorflow as tf
@@ -128,6 +149,7 @@ def run_code_for_gpus():
     assert tf.test.gpu_device_name() == "/device:GPU:0"
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)
+    tf.config.set_soft_device_placement(False)
     with tf.device("/gpu:0"):
         product = tf.matmul(tf.ones([2, 3]), tf.ones([3, 2]))
         assert product.device.endswith("GPU:0") and product.numpy()[0, 0] == 3.0
@@ -136,39 +158,43 @@ def run_code_for_gpus():
         counter[0].assign(7.0)
         assert counter.numpy().tolist() == [7.0, 3.0]
         filters = tf.ones([2, 2, 1, 1])
-        assert tf.nn.conv2d(tf.ones([1, 3, 3, 1]), filters, 1, "SAME").shape[1] == 3
+        y = tf.nn.conv2d(tf.ones([1, 3, 3, 1]), filters, 1, "SAME")
+        assert y.device.endswith("GPU:0")
+        assert y[0, :, :, 0].numpy().tolist() == [[4, 4, 2], [4, 4, 2], [2, 2, 1]]
+    tf.config.set_soft_device_placement(True)
     x = np.linspace(-1, 1, 64 * 12).reshape(64, 4, 3).astype("float32")
 
-    def train():
+    def train(device, more_layers):
         keras.utils.set_random_seed(1)
         model = keras.Sequential([
             keras.layers.Input((4, 3)), keras.layers.LSTM(4),
-            keras.layers.Dense(8, "relu"), keras.layers.Dropout(0.1),
-            keras.layers.BatchNormalization(), keras.layers.Dense(1)])
-        model.compile("adam", "mse")
+            keras.layers.Dense(8, "relu"), *more_layers(), keras.layers.Dense(1)])
+        model.compile("adam", "mse", **harness.without_xla_on_cpu(device))
         losses = model.fit(x, x[:, 0, :1], batch_size=16, epochs=3, verbose=0,
                            shuffle=False).history["loss"]
         return losses, model.weights[0].value
 
-    losses, weight = train()
+    def local():
+        """Returns layers that do not compute the same in each of several replicas."""
+        return keras.layers.Dropout(0.1), keras.layers.BatchNormalization()
+
+    losses, weight = train("GPU", local)
     assert weight.device.endswith("GPU:0")
     assert losses[-1] < losses[0]
     strategy = tf.distribute.MirroredStrategy()
     assert strategy.num_replicas_in_sync == 2
     with strategy.scope():
-        mirrored, _ = train()
-    assert mirrored[-1] < mirrored[0]
+        mirrored, _ = train("GPU", list)
     with tf.device("CPU:0"):
-        on_cpu, _ = train()
-    return losses, on_cpu
+        on_cpu = [train("CPU", layers)[0] for layers in (local, list)]
+    return [losses, mirrored], on_cpu
 
 
 def test_registered_as_gpu_the_device_runs_code_for_gpus():
     import numpy as np
     result = harness.run(run_code_for_gpus, env=AS_GPU)
     assert result.ok, result
-    losses, on_cpu = result.value
-    np.testing.assert_allclose(losses, on_cpu, rtol=1e-4)
+    np.testing.assert_allclose(*result.value, rtol=1e-4)
 
 
 def types():
