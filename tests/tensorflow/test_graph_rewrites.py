@@ -44,19 +44,34 @@ def _wide_sums(how):
                 return tf.while_loop(lambda i, _: i < 2, lambda i, y: (
                     i + 1, tf.add_n(_terms(tf, y))), [0, x])[1][:3]
         elif how == "session":
+            from tensorflow.python.eager import context
             v1 = tf.compat.v1
-            with tf.Graph().as_default(), tf.device(device), v1.Session() as session:
-                x = v1.placeholder(tf.float32, shape)
-                total = tf.add_n(_terms(tf, x))
-                total, sine = session.run([total, tf.sin(total)],
-                                          {x: np.full(shape, 0.5, "float32")})
+            config = context.context().config  # Has the experimental options.
+            with tf.Graph().as_default(), tf.device(device), v1.Session(
+                    config=config) as session:
+                # If x were fed, TensorFlow would not split the sum.
+                value = v1.placeholder(tf.float32, [])
+                total = tf.add_n(_terms(tf, tf.fill(shape, value)))
+                total, sine = session.run([total, tf.sin(total)], {value: 0.5})
                 return total[:3], sine[:3]
         else:
             @tf.function
             def f(x):
                 return tf.add_n(_terms(tf, x))[:3]
         return f(x)
-    return _on_both(compute)
+    results = _on_both(compute)
+    # Without passes, the graph has the ops into which TensorFlow splits a sum.
+    set_options = tf.config.optimizer.set_experimental_options
+    set_options({"use_plugin_optimizers": False})
+    try:
+        with tf.device("SIM"):
+            compute("SIM")
+    except tf.errors.OpError as error:
+        assert "AddN/tmp_var" in str(error), error
+        return results
+    finally:
+        set_options({"use_plugin_optimizers": True})
+    raise AssertionError("TensorFlow has not split the sum")
 
 
 def test_wide_sums_that_are_split_to_save_memory():
@@ -217,10 +232,19 @@ def _parallel_stacks():
     def f(x, wide, text):
         return (tf.parallel_stack([x, x * 2, tf.sin(x)]) * 2,
                 tf.parallel_stack([wide, wide + 1]), tf.parallel_stack([text, text]))
-    return _on_both(lambda _: [
+
+    def fetched(device):
+        v1 = tf.compat.v1
+        with tf.Graph().as_default(), tf.device(device), v1.Session(
+                config=v1.ConfigProto(allow_soft_placement=True)) as session:
+            x = v1.placeholder(tf.float32, [2])
+            stack = tf.parallel_stack([x, x * 2, tf.sin(x)])
+            return session.run([stack, stack * 2], {x: [1.0, 2.0]}), session.run(
+                stack, {x: [3.0, 4.0]})
+    return _on_both(lambda device: [*fetched(device), *[
         y if y.dtype != tf.string else tf.strings.length(y)
         for y in tf.nest.flatten(f(tf.constant([1.0, 2.0]), tf.constant(
-            [3, 4], tf.int64), tf.constant(["a", "bc"])))])
+            [3, 4], tf.int64), tf.constant(["a", "bc"])))]])
 
 
 def test_parallel_stack():
