@@ -223,8 +223,12 @@ def generator_in_function(tf):
 
     @tf.function
     def f():
-        return random.normal([2]), random.uniform([3])
-    return f(), f(), random.state
+        return (random.normal([2]), random.uniform([3]),
+                random.binomial([4], [900.0] * 4, [0.5] * 4))
+    first, second = f(), f()
+    for x, y in zip(first, second):
+        assert (x.numpy() != y.numpy()).any(), (x, y)
+    return first, second, random.state
 
 
 def unrelated_variable(tf):

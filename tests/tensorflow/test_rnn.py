@@ -268,7 +268,7 @@ def work_on_lists():
     functions are bypassed; and the results of these functions."""
     import tensorflow as tf
     from tensorflow.python.eager import context, execute
-    from tensorflow.python.ops import list_ops
+    from tensorflow.python.ops import list_ops, map_ops
     tf.config.set_soft_device_placement(False)
     variant, boolean = tf.variant.as_datatype_enum, tf.bool.as_datatype_enum
     with tf.device("/device:SIM:0"):
@@ -305,6 +305,12 @@ def work_on_lists():
     bools = list_ops.tensor_list_from_tensor([True, True], element_shape=[])
     bools = list_ops.tensor_list_set_item(bools, 0, False)
     results.append(list_ops.tensor_list_stack(bools, tf.bool))
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        x = map_ops.tensor_map_insert(map_ops.empty_tensor_map(), 1., values)
+        x = map_ops.tensor_map_insert(x, 2., values * values)
+        y = sum(map_ops.tensor_map_lookup(x, key, tf.float32) for key in (1., 2.))
+    results.append(tape.gradient(y, values))
     return words, [result.numpy().tolist() for result in results]
 
 
@@ -339,6 +345,6 @@ def test_eager_lists_and_slices():
     assert len(found) == len(hints), lists
     for words, hint in zip(found, hints):
         assert hint in words, words
-    assert results == [[[2, 4], [6, 8]], [[0, 0], [0, 0]], [[3, 5], [6, 8]], [True, True],
-                       [2, 4], [False, True]]
+    assert results == [[[2, 4], [6, 8]], [[0, 0], [0, 0]], [[3, 5], [6, 8]],
+                       [True, True], [2, 4], [False, True], [[3, 5], [7, 9]]]
     assert exports_functions or slices.value == [[1.0], [1.0]], slices
