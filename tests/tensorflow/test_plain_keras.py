@@ -3,6 +3,8 @@
 else, have the same results on the device as on the CPU. Keras then wraps steps in
 functions with jit_compile=True, which XLA cannot compile for the device."""
 
+import importlib.metadata
+
 import harness
 import numpy as np
 import pytest
@@ -191,6 +193,51 @@ def test_preprocessing():
     assert device.ok and cpu.ok, f"on the device: {device}\non the CPU: {cpu}"
     np.testing.assert_allclose(device.value[0], cpu.value[0], rtol=1e-6)
     assert device.value[1] == cpu.value[1]
+
+
+# ---- Integers and caches, as in language models -------------------------------
+
+def infer(device):
+    """Returns the results of a layer before and after it is quantized, and a cache that
+    a loop fills."""
+    import keras
+    import tensorflow as tf
+    random = np.random.default_rng(2)
+    with tf.device(f"/device:{device}:0"):
+        layer = keras.layers.Dense(4)
+        layer.build((None, 6))
+        layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
+        x, values = (tf.constant(random.normal(size=shape), tf.float32)
+                     for shape in ((3, 6), (2, 3, 4)))
+
+        @tf.function
+        def fill(cache, values):
+            for i in tf.range(3):
+                row = tf.tanh(values[:, i:i + 1])
+                cache = keras.ops.slice_update(cache, [0, i + 1, 0], row)
+            return cache
+        results = [layer(x)]
+        layer.quantize("int8")
+        assert layer.kernel.dtype == "int8"
+        results += [layer(x), tf.function(layer)(x), fill(tf.zeros([2, 5, 4]), values)]
+    assert all(device in result.device for result in results)
+    return [result.numpy().tolist() for result in results]
+
+
+@pytest.mark.skipif(importlib.metadata.version("keras").startswith("2"),
+                    reason="Keras 2 does not quantize layers")
+def test_quantized_layers_and_caches():
+    device, cpu = (harness.run(infer, name, env={"TFPLUG_LOG_FALLBACK": "1"})
+                   for name in ("SIM", "CPU"))
+    assert device.ok and cpu.ok, f"on the device: {device}\non the CPU: {cpu}"
+    for found, expected in zip(device.value, cpu.value):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    plain, *quantized, cache = device.value
+    for result in quantized:
+        np.testing.assert_allclose(result, plain, atol=0.05)
+        assert result != plain
+    assert np.count_nonzero(cache, (0, 2)).tolist() == [0, 8, 8, 8, 0]
+    assert "runs on the CPU" not in device.log
 
 
 # ---- Optionals -----------------------------------------------------------------
