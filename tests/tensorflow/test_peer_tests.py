@@ -84,11 +84,11 @@ def _sources(tmp_path_factory):
     return folder.parents[2]
 
 
-def _run(sources, *options, expected=""):
+def _run(sources, *options, expected="", suite="tensorflow"):
     (sources / "expected.txt").write_text(expected)
     return subprocess.run(
         [sys.executable, "-B", harness.ROOT / "tools/lib/peer_tests/main.py",
-         "tensorflow", sources, "--plugin", harness.plugin_path(), "--jobs", "1",
+         suite, sources, "--plugin", harness.plugin_path(), "--jobs", "1",
          "--expected", sources / "expected.txt", *options],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
@@ -140,6 +140,10 @@ def test_kept_results_are_not_computed_again(sources):
 def test_invalid_arguments(sources):
     result = _run(sources, expected="*::test\n")
     assert "a reason must follow *::test" in result.stdout, result.stdout
+    for suite in ("tensorflow", "tf_keras"):
+        result = _run(sources / "tensorflow", suite=suite)
+        assert result.returncode == 125
+        assert "checkout" in result.stdout and "Traceback" not in result.stdout
 
 
 def test_a_sample_of_the_tests_of_keras():

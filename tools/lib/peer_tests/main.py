@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of Keras or TensorFlow on a device: see tools/peer-tests."""
+"""Runs the tests of Keras, tf_keras or TensorFlow on a device: see tools/peer-tests."""
 
 import argparse
 import datetime
@@ -16,6 +16,7 @@ from peer_tests import report, runner, suites  # noqa: E402
 _HERE = pathlib.Path(__file__).parent
 _MOST_FAILURES = 100
 _TESTS_OF_SAMPLED_FILE = 40
+_TITLES = {"keras": "Keras", "tensorflow": "TensorFlow", "tf_keras": "tf_keras"}
 
 
 def parse(arguments):
@@ -23,10 +24,10 @@ def parse(arguments):
         prog="tools/peer-tests", description="Runs tests that others wrote on a "
         "plug-in's device, and compares with TensorFlow's CPU. Exit status: the number "
         f"of unexpected failures, at most {_MOST_FAILURES}.")
-    parser.add_argument("suite", choices=["keras", "tensorflow"])
+    parser.add_argument("suite", choices=_TITLES)
     parser.add_argument("sources", nargs="?", type=pathlib.Path, metavar="DIR",
-                        help="for tensorflow: a checkout of its sources, of the "
-                        "installed release")
+                        help="for tensorflow and tf_keras: a checkout of the sources, "
+                        "of the installed release")
     parser.add_argument("--plugin", required=True, type=pathlib.Path,
                         metavar="FILE.so", help="the plug-in; tools/peer-tests has a "
                         "default, examples/cpu_sim")
@@ -54,8 +55,9 @@ def parse(arguments):
     parser.add_argument("--add", type=pathlib.Path, metavar="FILE.md",
                         help="also add the tables to a page of another run")
     options = parser.parse_args(arguments)
-    if (options.suite == "tensorflow") != (options.sources is not None):
-        parser.error("tensorflow needs DIR, a checkout of its sources; keras takes none")
+    if (options.suite == "keras") != (options.sources is None):
+        parser.error("tensorflow and tf_keras need DIR, a checkout of their sources; keras "
+                     "takes none")
     if not options.plugin.is_file():
         parser.error(f"the file {options.plugin} does not exist")
     options.expected = options.expected or _HERE / f"expected_{options.suite}.txt"
@@ -103,8 +105,12 @@ def main(arguments=None):
     options = parse(arguments)
     expectations = report.read_expectations(options.expected)
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    suite = (suites.keras(cache / "tfplug") if options.suite == "keras" else
-             suites.tensorflow(options.sources.resolve()))
+    try:
+        suite = (suites.keras(cache / "tfplug") if options.suite == "keras" else
+                 getattr(suites, options.suite)(options.sources.resolve()))
+    except FileNotFoundError as error:
+        print(f"tools/peer-tests: {error}", file=sys.stderr)
+        return 125
     all_files = len(suite.files)
     _select(suite, options)
     if options.sample:
@@ -144,7 +150,7 @@ def _describe(options, on_device, all_files):
 def _page(options, run, results):
     """Returns the page with the tables."""
     return report.markdown(
-        "Tests of Keras" if options.suite == "keras" else "Tests of TensorFlow",
+        f"Tests of {_TITLES[options.suite]}",
         f"{run} A test that fails on TensorFlow's CPU, too, or is skipped does not "
         "count. See [peer_tests.md](../guide/peer_tests.md).", results)
 

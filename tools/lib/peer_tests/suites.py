@@ -76,3 +76,14 @@ def tensorflow(folder):
             "name a checkout of TensorFlow's sources")
     return runner.Suite(folder, sorted(str(f.relative_to(folder)) for f in files),
                         imports=["tensorflow.python.platform.test"])
+
+
+def tf_keras(folder):
+    """The tests in a checkout of the sources of tf_keras, which is Keras 2."""
+    files = sorted((folder / "tf_keras").rglob("*_test.py"))
+    if not files or not (folder / "tf_keras/protobuf/versions_pb2.py").is_file():
+        raise FileNotFoundError(
+            f"{folder} is no checkout of tf_keras's sources in which `protoc --python_out=. "
+            "tf_keras/protobuf/*.proto` was run")
+    return runner.Suite(folder, [str(f.relative_to(folder)) for f in files],
+                        imports=["tf_keras"], packages=folder)
