@@ -143,6 +143,11 @@ def numbers(tf, raw):
     return rows
 
 
+def _bytes(strings):
+    """Returns the bytes of all strings of a tensor as an array."""
+    return np.frombuffer(b"".join(strings.numpy().ravel()), np.uint8)
+
+
 def others(tf, raw):
     """Ops that TensorFlow's own GPUs do not have."""
     from tensorflow.compiler.tf2xla.ops import gen_xla_ops
@@ -188,6 +193,13 @@ def others(tf, raw):
         "sparse maximum": lambda: tf.sparse.reduce_max(other, 1),
         "sparse sum, sparse": lambda: tf.sparse.reduce_sum(
             sparse, 1, output_is_sparse=True).values,
+        "serialize sparse": lambda: _bytes(tf.io.serialize_sparse(sparse)),
+        "serialize many sparse": lambda: [
+            _bytes(tf.io.serialize_many_sparse(tf.SparseTensor(indices, values, [4, 2, 300])))
+            for indices, values in (
+                ([[0, 0, 299], [0, 1, 3], [2, 1, 0]], [1., -2., 3.]),
+                ([[1, 1, 1], [3, 0, 0]], tf.constant([5, 6])),
+                (tf.zeros([0, 3], tf.int64), tf.zeros([0], tf.complex64)))],
         "ragged to tensor": ragged.to_tensor,
         "ragged to tensor of a shape": lambda: ragged.to_tensor(
             [1., 2.], shape=[4, 2, None, 2]),
@@ -292,6 +304,11 @@ def messages(tf, raw):
             input=[1, 2], size=3, weights=tf.ones([3])),
         "Bincount of rank 3": lambda: raw.DenseBincount(
             input=[[[1]]], size=3, weights=tf.zeros([0])),
+        **{f"SerializeManySparse {name}": lambda indices=indices, shape=shape: (
+            raw.SerializeManySparse(sparse_indices=indices, sparse_values=[1.],
+                                    sparse_shape=shape)) for name, indices, shape in (
+            ("of a vector", [[0]], [3]), ("of a row too far", [[3, 0]], [3, 3]),
+            ("of a list of indices", [0, 1], [3, 3]))},
         "SparseToDense of rank 3": lambda: raw.SparseToDense(
             sparse_indices=[[[0]]], output_shape=[2], sparse_values=1., default_value=0.),
         "SparseToDense of another shape": lambda: raw.SparseToDense(

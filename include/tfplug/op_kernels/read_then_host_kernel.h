@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "absl/types/span.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
+#include "tfplug/base/tstring.h"
 #include "tfplug/kernel/async_kernel.h"
 #include "tfplug/op_kernels/internal/continuations.h"
 #include "tfplug/op_kernels/internal/registered_backend.h"
@@ -57,10 +59,17 @@ class HostOutputs {
     arrays_.push_back({type, std::move(shape), memory_.back().get()});
     return arrays_.back();
   }
+  // Adds the next output, in host memory, with as many strings as the shape has
+  // elements.
+  void AddStrings(Shape shape, std::vector<std::string> strings) {
+    strings_.push_back(std::move(strings));
+    arrays_.push_back({DataType::kString, std::move(shape), &strings_.back()});
+  }
   const std::deque<HostArray>& arrays() const { return arrays_; }
 
  private:
   std::vector<DataType> types_;
+  std::deque<std::vector<std::string>> strings_;
   std::vector<std::unique_ptr<char[]>> memory_;
   std::deque<HostArray> arrays_;
 };
@@ -169,9 +178,15 @@ inline absl::Status ReadThenHostKernel::CopyOutputs(
   const absl::Status status = internal::Guarded([&]() -> absl::Status {
     for (size_t k = 0; k < work->outputs.arrays().size(); ++k) {
       const Tensor& tensor = work->tensors[n + k];
-      const void* const from = work->outputs.arrays()[k].data;
+      const HostArray& array = work->outputs.arrays()[k];
+      const void* const from = array.data;
       if (tensor.byte_size() == 0) continue;
-      if (IsOutputOnHost(static_cast<int>(k))) {
+      if (array.type == DataType::kString) {
+        TString* to = tensor.flat<TString>().data();
+        for (const auto& text : *array.as<std::vector<std::string>>()) {
+          (to++)->Assign(text);
+        }
+      } else if (IsOutputOnHost(static_cast<int>(k))) {
         std::memcpy(tensor.data(), from, tensor.byte_size());
       } else {
         TFPLUG_RETURN_IF_ERROR(

@@ -62,6 +62,14 @@ def _sparse_concat(g):
         g.values(g.dtype("values"), [len(each)]) for each in indices])
 
 
+@row("SerializeSparse SerializeManySparse")
+def _serialize_sparse(g):
+    shape = g.shape(low=2, high=3, empty=False, most=5)
+    indices = g.put("sparse_indices", _sparse(g, shape))
+    g.tensor("sparse_values", [len(indices)])
+    g.put("sparse_shape", shape)
+
+
 @row("SparseFillEmptyRows")
 def _fill_rows(g):
     shape = g.shape(low=2, high=2, empty=False, most=5)

@@ -20,6 +20,7 @@
 #include "tfplug/op_kernels/segment.h"
 #include "tfplug/op_kernels/selection.h"
 #include "tfplug/op_kernels/sequence.h"
+#include "tfplug/op_kernels/serialize_sparse.h"
 #include "tfplug/op_kernels/slice.h"
 #include "tfplug/op_kernels/sparse.h"
 #include "tfplug/op_kernels/sparse_math.h"
@@ -53,6 +54,7 @@ TFPLUG_SEPARABLE void AllArrayOps(const Registrar& registrar) {
   SegmentOps(registrar);
   SelectionOps(registrar);
   SequenceOps(registrar);
+  SerializeSparseOps(registrar);
   SliceOps(registrar);
   SparseMathOps(registrar);
   SparseOps(registrar);
