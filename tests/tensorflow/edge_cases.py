@@ -117,6 +117,16 @@ def numbers(tf, raw):
         "cholesky": lambda: tf.linalg.cholesky(hermitian),
         "FFT of 4 points": lambda: tf.signal.fft(_complex("complex64", 1, 2, 3, 4 + 1j)),
         "IFFT of 4 points": lambda: tf.signal.ifft(_complex("complex64", 1, 2, 3, 4 + 1j)),
+        "real FFTs": lambda: [tf.signal.rfft(tf.range(1., n + 1)**.5, [length]) for n, length in (
+            (1, 1), (2, 2), (3, 3), (4, 4), (6, 5), (7, 6), (12, 12))],
+        "real FFTs of two dimensions": lambda: [tf.signal.rfft2d(
+            tf.sin(tf.reshape(tf.range(2. * 5 * 6), [2, 5, 6])), [4, n]) for n in (4, 5, 6)],
+        "inverse real FFTs, whose first and middle elements are real": lambda: [
+            tf.signal.irfft(tf.complex(tf.range(4.), tf.range(4.) + 1), [n])
+            for n in (1, 2, 3, 4, 5, 6)],
+        "inverse real FFTs of two dimensions": lambda: [tf.signal.irfft2d(tf.complex(
+            tf.sin(tf.reshape(tf.range(20.), [5, 4])), tf.ones([5, 4])), [5, n])
+            for n in (5, 6)],
         "FFT of 96 points": lambda: tf.signal.rfft(tf.cos(tf.range(96.)))[:3],
     }
     rows |= {f"{a} times {b}": lambda a=a, b=b: raw.BatchMatMulV3(
@@ -198,7 +208,7 @@ def others(tf, raw):
             _bytes(tf.io.serialize_many_sparse(tf.SparseTensor(indices, values, [4, 2, 300])))
             for indices, values in (
                 ([[0, 0, 299], [0, 1, 3], [2, 1, 0]], [1., -2., 3.]),
-                ([[1, 1, 1], [3, 0, 0]], tf.constant([5, 6])),
+                ([[1, 1, 1], [3, 0, 0]], tf.constant([5, 6], tf.int64)),
                 (tf.zeros([0, 3], tf.int64), tf.zeros([0], tf.complex64)))],
         "ragged to tensor": ragged.to_tensor,
         "ragged to tensor of a shape": lambda: ragged.to_tensor(
@@ -305,9 +315,11 @@ def messages(tf, raw):
         "Bincount of rank 3": lambda: raw.DenseBincount(
             input=[[[1]]], size=3, weights=tf.zeros([0])),
         **{f"SerializeManySparse {name}": lambda indices=indices, shape=shape: (
-            raw.SerializeManySparse(sparse_indices=indices, sparse_values=[1.],
+            raw.SerializeManySparse(sparse_indices=indices, sparse_values=[1.] * len(indices),
                                     sparse_shape=shape)) for name, indices, shape in (
             ("of a vector", [[0]], [3]), ("of a row too far", [[3, 0]], [3, 3]),
+            ("of a negative size", [[0, 0]], [3, -1]),
+            ("in no order", [[1, 0], [0, 0]], [3, 3]), ("repeated", [[1, 0]] * 2, [3, 3]),
             ("of a list of indices", [0, 1], [3, 3]))},
         "SparseToDense of rank 3": lambda: raw.SparseToDense(
             sparse_indices=[[[0]]], output_shape=[2], sparse_values=1., default_value=0.),

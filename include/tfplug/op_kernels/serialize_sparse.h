@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/tstring.h"
 #include "tfplug/op_kernels/read_then_host_kernel.h"
@@ -90,13 +91,19 @@ class SerializeManySparseKernel final : public SerializeSparseKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
                             SparseView::Of(in[0], in[1], in[2]));
+    for (int64_t dim : x.shape) {
+      if (dim >= 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected shape dimensions to be non-negative, got ", dim));
+    }
     const int64_t rows = x.shape[0];
     // No memory holds the texts of more.
-    if (rows < 0 || rows > kMostRows) {
+    if (rows > kMostRows) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Invalid shape: a batch of ", rows, " sparse tensors; at most ",
           kMostRows, " can be serialized"));
     }
+    TFPLUG_RETURN_IF_ERROR(CheckOrder(x));
     const std::string none_indices =
         SerializeTensor(DataType::kInt64, {0, rank - 1}, "");
     const std::string none = SerializeTensor(in[1].type, {0}, "");
@@ -110,11 +117,6 @@ class SerializeManySparseKernel final : public SerializeSparseKernel {
     const size_t size = DataTypeSize(in[1].type);
     for (int64_t i = 0, end; i < x.size(); i = end) {
       const int64_t row = x.row(i)[0];
-      if (row < 0 || row >= rows) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Received unexpected column 0 value in input SparseTensor: ", row,
-            " < 0 or >= N (= ", rows, ")"));
-      }
       std::vector<int64_t> coordinates;
       for (end = i; end < x.size() && x.row(end)[0] == row; ++end) {
         coordinates.insert(coordinates.end(), x.row(end) + 1,
@@ -134,6 +136,31 @@ class SerializeManySparseKernel final : public SerializeSparseKernel {
   }
 
  private:
+  // Checks that each row of coordinates is in the shape and after the one before.
+  static absl::Status CheckOrder(const SparseView& x) {
+    const auto rank = static_cast<size_t>(x.rank());
+    for (int64_t i = 0; i < x.size(); ++i) {
+      const auto row = absl::MakeConstSpan(x.row(i), rank);
+      std::string problem;
+      if (i > 0) {
+        const auto before = absl::MakeConstSpan(x.row(i - 1), rank);
+        if (row < before) {
+          problem = "out of order; tf.sparse.reorder sorts them";
+        }
+        if (row == before) problem = "repeated";
+      }
+      for (size_t d = 0; d < rank; ++d) {
+        if (row[d] >= 0 && row[d] < x.shape[d]) continue;
+        problem = absl::StrCat("out of bounds: need 0 <= index < [",
+                               absl::StrJoin(x.shape, ","), "]");
+      }
+      if (problem.empty()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "indices[", i, "] = [", absl::StrJoin(row, ","), "] is ", problem));
+    }
+    return absl::OkStatus();
+  }
+
   static constexpr int64_t kMostRows = int64_t{1} << 24;
 };
 
@@ -147,10 +174,12 @@ inline void SerializeSparseOps(const Registrar& registrar) {
         .HostMemory("serialized_sparse")
         .TypeConstraint<TString>("out_type");
   };
-  registrar.Add<SerializeSparseKernel>(def("SerializeSparse"), "T",
-                                       kCopiedTypes);
+  // TensorFlow runs these eagerly as functions, whose arguments of int32 it
+  // looks for on the host.
+  const uint64_t types = kCopiedTypes & ~kInt32Type;
+  registrar.Add<SerializeSparseKernel>(def("SerializeSparse"), "T", types);
   registrar.Add<SerializeManySparseKernel>(def("SerializeManySparse"), "T",
-                                           kCopiedTypes);
+                                           types);
 }
 
 }  // namespace tfplug
