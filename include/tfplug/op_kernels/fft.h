@@ -2,11 +2,13 @@
 #ifndef TFPLUG_OP_KERNELS_FFT_H_
 #define TFPLUG_OP_KERNELS_FFT_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "tfplug/op_kernels/complex.h"
 #include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/internal/real_fourier.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -38,6 +40,15 @@ inline absl::StatusOr<Operand> NewComplex(OpRun& run, DataType type,
   return Operand::Dense(memory.data, type, shape.dims());
 }
 
+inline bool IsDense(const Operand& view) {
+  int64_t stride = 1;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    if (view.dim(d) != 1 && view.stride(d) != stride) return false;
+    stride *= view.dim(d);
+  }
+  return true;
+}
+
 class FourierKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
@@ -58,48 +69,54 @@ class FourierKernel final : public BackendKernel {
                                [](Value x, Value n) { return x / n; }));
     TFPLUG_ASSIGN_OR_RETURN(
         negate_, MakeExpression({part}, {part}, [](Value x) { return -x; }));
+    TFPLUG_ASSIGN_OR_RETURN(real_, RealFourierCode::Make(part, is_inverse_));
     return absl::OkStatus();
   }
 
   absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Sizes sizes, GetSizes(run, x));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, sizes.output));
     if (y.num_elements() == 0) return absl::OkStatus();
     if (x.num_elements() == 0) return Fill(run, RealView(y), 0);
-    TFPLUG_ASSIGN_OR_RETURN(Operand data, NewComplex(run, type_, sizes.data));
-    TFPLUG_RETURN_IF_ERROR(Load(run, x, data, sizes.first));
-    for (int d = x.rank - 1; d >= sizes.first; --d) {
-      // Another dimension than the last becomes it, then returns to its place.
-      const bool is_last = d == x.rank - 1;
-      const Operand moved = ir::WithDimLast(data, d);
-      Operand line = data;
-      if (!is_last) {
-        TFPLUG_ASSIGN_OR_RETURN(line, NewComplex(run, type_, ShapeOf(moved)));
-        TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
-      }
-      TFPLUG_ASSIGN_OR_RETURN(const Operand result,
-                              NewComplex(run, type_, ShapeOf(moved)));
-      const int64_t n = data.dim(d), count = line.num_elements() / n;
-      const DataType part = PartType(type_);
-      TFPLUG_RETURN_IF_ERROR(run.launcher().Fourier(
-          is_inverse_, Operand::Dense(line.data, part, {count, n, 2}),
-          Operand::Dense(result.data, part, {count, n, 2})));
-      if (is_last) {
-        data = result;
-      } else {
-        TFPLUG_RETURN_IF_ERROR(CopyComplex(run, result, moved));
-      }
+    const int first = sizes.first, last = x.rank - 1;
+    const int64_t n = sizes.lengths.dim(last);
+    // The second half of the last dimension of an IRFFT follows from the first.
+    for (int d = first; d <= last; ++d) {
+      x = ir::Range(x, d, 0,
+                    to_real_ && d == last ? n / 2 + 1 : sizes.lengths.dim(d));
     }
-    return Store(run, data, y, sizes.first);
+    double count = 1;
+    for (int d = first; d <= last; ++d) {
+      count *= static_cast<double>(sizes.lengths.dim(d));
+    }
+    if (to_real_) {
+      if (first < last) {
+        TFPLUG_ASSIGN_OR_RETURN(const Operand data,
+                                NewComplex(run, type_, ShapeOf(x)));
+        TFPLUG_RETURN_IF_ERROR(CopyComplex(run, x, data));
+        TFPLUG_RETURN_IF_ERROR(TransformOthers(run, data, first));
+        x = data;
+      }
+      return ToReal(run, x, y, count);
+    }
+    if (from_real_) {
+      TFPLUG_RETURN_IF_ERROR(FromReal(run, x, n, y));
+    } else {
+      TFPLUG_ASSIGN_OR_RETURN(const Operand dense, Dense(run, x));
+      TFPLUG_RETURN_IF_ERROR(Transform(run, dense, y));
+    }
+    TFPLUG_RETURN_IF_ERROR(TransformOthers(run, y, first));
+    if (!is_inverse_) return absl::OkStatus();
+    return Scale(run, RealView(y), count, RealView(y));
   }
 
  private:
   struct Sizes {
-    int first;     // the first dimension that is transformed
-    Shape data;    // of the complex numbers from which the transform starts
-    Shape output;  // of the op's output
+    int first;      // the first dimension that is transformed
+    Shape lengths;  // of the transforms
+    Shape output;   // of the op's output
   };
 
   absl::StatusOr<Sizes> GetSizes(OpRun& run, const Operand& x) const {
@@ -137,7 +154,7 @@ class FourierKernel final : public BackendKernel {
             " must have length of at least " + std::to_string(needed) +
             " but got: " + std::to_string(x.dim(d)));
       }
-      sizes.data.set_dim(d, n);
+      sizes.lengths.set_dim(d, n);
       sizes.output.set_dim(d, from_real_ && is_last && n > 0 ? half : n);
     }
     return sizes;
@@ -170,69 +187,160 @@ class FourierKernel final : public BackendKernel {
         "the axes must have at least one element");
   }
 
-  // Copies the part of the input that the transform uses. The second half of
-  // the last dimension of an IRFFT follows from the first one.
-  absl::Status Load(OpRun& run, Operand x, const Operand& data,
-                    int first) const {
-    const int last = x.rank - 1;
-    const int64_t n = data.dim(last);
-    for (int d = first; d <= last; ++d) {
-      const int64_t count = to_real_ && d == last ? n / 2 + 1 : data.dim(d);
-      x = ir::Range(x, d, 0, count);
+  // Returns `view` or a dense copy of it.
+  absl::StatusOr<Operand> Dense(OpRun& run, const Operand& view) const {
+    if (IsDense(view)) return view;
+    if (IsComplex(view.type)) {
+      TFPLUG_ASSIGN_OR_RETURN(const Operand copy,
+                              NewComplex(run, view.type, ShapeOf(view)));
+      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, view, copy));
+      return copy;
     }
-    if (from_real_) {
-      TFPLUG_RETURN_IF_ERROR(Copy(run, x, PartOf(data, 0)));
-      return Fill(run, PartOf(data, 1), 0);
-    }
-    if (!to_real_) return CopyComplex(run, x, data);
-    TFPLUG_RETURN_IF_ERROR(
-        CopyComplex(run, x, ir::Range(data, last, 0, n / 2 + 1)));
-    const int64_t rest = n - (n / 2 + 1);
-    if (rest == 0) return absl::OkStatus();
-    return LoadConjugates(run, x, data, first, last, rest);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand copy,
+        run.launcher().Allocate(view.type, ShapeOf(view).dims()));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, view, copy));
+    return copy;
   }
 
-  // Element i of each transformed dimension is the conjugate of element -i. The
-  // elements with index 0 in the dimensions before the last have their own
-  // views, because 0 is its own negative.
-  absl::Status LoadConjugates(OpRun& run, const Operand& x, const Operand& data,
-                              int first, int last, int64_t rest) const {
-    const int64_t n = data.dim(last);
-    for (int zeros = 0; zeros < 1 << (last - first); ++zeros) {
-      Operand from = ir::Range(x, last, 1, 1 + rest);
-      from.Advance((rest - 1) * from.stride(last));
-      from.stride(last) = -from.stride(last);
-      Operand to = ir::Range(data, last, n - rest, n);
-      for (int d = first; d < last; ++d) {
-        if ((zeros >> (d - first) & 1) != 0) {
-          from = ir::Range(from, d, 0, 1);
-          to = ir::Range(to, d, 0, 1);
-        } else {
-          from = ir::Range(from, d, 1, x.dim(d));
-          from.Advance((from.dim(d) - 1) * from.stride(d));
-          from.stride(d) = -from.stride(d);
-          to = ir::Range(to, d, 1, data.dim(d));
-        }
-      }
-      if (to.num_elements() == 0) continue;
-      TFPLUG_RETURN_IF_ERROR(Copy(run, PartOf(from, 0), PartOf(to, 0)));
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().Map(negate_, {PartOf(from, 1)}, {PartOf(to, 1)}));
+  // Transforms the last dimension of one dense array of complex numbers into
+  // another one.
+  absl::Status Transform(OpRun& run, const Operand& x, const Operand& y) const {
+    const int64_t n = x.dim(x.rank - 1), count = x.num_elements() / n;
+    const auto rows = [&](const Operand& view) {
+      return Operand::Dense(view.data, PartType(type_), {count, n, 2});
+    };
+    return run.launcher().Fourier(is_inverse_, rows(x), rows(y));
+  }
+
+  // Transforms the dimensions from `first` to the one before the last, in place:
+  // each becomes the last dimension, and returns to its place.
+  absl::Status TransformOthers(OpRun& run, const Operand& data,
+                               int first) const {
+    for (int d = data.rank - 2; d >= first; --d) {
+      const Operand moved = ir::WithDimLast(data, d);
+      TFPLUG_ASSIGN_OR_RETURN(const Operand line,
+                              NewComplex(run, type_, ShapeOf(moved)));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand result,
+                              NewComplex(run, type_, ShapeOf(moved)));
+      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
+      TFPLUG_RETURN_IF_ERROR(Transform(run, line, result));
+      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, result, moved));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Store(OpRun& run, const Operand& data, const Operand& y,
-                     int first) const {
-    Operand from = data;
-    const int last = from.rank - 1;
-    if (from_real_) from = ir::Range(from, last, 0, y.dim(last));
-    const Operand source = to_real_ ? PartOf(from, 0) : RealView(from);
-    if (!is_inverse_) return Copy(run, source, RealView(y));
-    double n = 1;
-    for (int d = first; d <= last; ++d) n *= static_cast<double>(data.dim(d));
+  absl::Status Scale(OpRun& run, const Operand& x, double n,
+                     const Operand& y) const {
+    return run.launcher().Map(scale_, {x, ir::ScalarOf(x.type, n, x)}, {y});
+  }
+
+  // Returns a dense array of real numbers, whose last dimension has pairs, as one
+  // of complex numbers.
+  Operand AsPairs(const Operand& view) const {
+    Shape shape = ShapeOf(view);
+    shape.set_dim(view.rank - 1, view.dim(view.rank - 1) / 2);
+    return Operand::Dense(view.data, type_, shape.dims());
+  }
+
+  // Transforms the last dimension of real numbers, of which the result has
+  // n / 2 + 1 elements.
+  absl::Status FromReal(OpRun& run, const Operand& x, int64_t n,
+                        const Operand& y) const {
+    const int last = x.rank - 1;
+    if (n % 2 == 0) {
+      TFPLUG_ASSIGN_OR_RETURN(const Operand dense, Dense(run, x));
+      const Operand pairs = AsPairs(dense);
+      TFPLUG_ASSIGN_OR_RETURN(const Operand data,
+                              NewComplex(run, type_, ShapeOf(pairs)));
+      TFPLUG_RETURN_IF_ERROR(Transform(run, pairs, data));
+      const Operand zero = ir::Range(data, last, 0, 1);
+      const Operand begin = ir::Range(y, last, 0, 1);
+      const Operand end = ir::Range(y, last, n / 2, n / 2 + 1);
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(real_.edge, {PartOf(zero, 0), PartOf(zero, 1)},
+                             {PartOf(begin, 0), PartOf(end, 0)}));
+      TFPLUG_RETURN_IF_ERROR(Fill(run, PartOf(begin, 1), 0));
+      TFPLUG_RETURN_IF_ERROR(Fill(run, PartOf(end, 1), 0));
+      return Combine(run, data, y, n / 2);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand data,
+                            NewComplex(run, type_, ShapeOf(x)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand result,
+                            NewComplex(run, type_, ShapeOf(x)));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, x, PartOf(data, 0)));
+    TFPLUG_RETURN_IF_ERROR(Fill(run, PartOf(data, 1), 0));
+    TFPLUG_RETURN_IF_ERROR(Transform(run, data, result));
+    return CopyComplex(run, ir::Range(result, last, 0, y.dim(last)), y);
+  }
+
+  // Transforms the last dimension, of which `x` has half of the elements, to
+  // real numbers, and divides these by `count`. The imaginary parts of elements
+  // 0 and n / 2 are ignored.
+  absl::Status ToReal(OpRun& run, const Operand& x, const Operand& y,
+                      double count) const {
+    const int last = x.rank - 1;
+    const int64_t n = y.dim(last);
+    if (n % 2 == 0) {
+      const Operand pairs = AsPairs(y);
+      TFPLUG_ASSIGN_OR_RETURN(const Operand data,
+                              NewComplex(run, type_, ShapeOf(pairs)));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand result,
+                              NewComplex(run, type_, ShapeOf(pairs)));
+      const Operand zero = ir::Range(data, last, 0, 1);
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(real_.edge,
+                             {PartOf(ir::Range(x, last, 0, 1), 0),
+                              PartOf(ir::Range(x, last, n / 2, n / 2 + 1), 0)},
+                             {PartOf(zero, 0), PartOf(zero, 1)}));
+      TFPLUG_RETURN_IF_ERROR(Combine(run, x, data, n / 2));
+      TFPLUG_RETURN_IF_ERROR(Transform(run, data, result));
+      return Scale(run, RealView(result), count, RealView(pairs));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand data,
+                            NewComplex(run, type_, ShapeOf(y)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand result,
+                            NewComplex(run, type_, ShapeOf(y)));
+    TFPLUG_RETURN_IF_ERROR(
+        CopyComplex(run, x, ir::Range(data, last, 0, n / 2 + 1)));
+    if (n > 1) {  // Element n - k is the conjugate of element k.
+      const Operand from = Reversed(ir::Range(x, last, 1, n / 2 + 1));
+      const Operand to = ir::Range(data, last, n / 2 + 1, n);
+      TFPLUG_RETURN_IF_ERROR(Copy(run, PartOf(from, 0), PartOf(to, 0)));
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(negate_, {PartOf(from, 1)}, {PartOf(to, 1)}));
+    }
+    TFPLUG_RETURN_IF_ERROR(Transform(run, data, result));
+    return Scale(run, PartOf(result, 0), count, y);
+  }
+
+  // Computes elements 1 to half - 1 of the last dimension from those of `x` and
+  // the ones that mirror them.
+  absl::Status Combine(OpRun& run, const Operand& x, const Operand& y,
+                       int64_t half) const {
+    if (half == 1) return absl::OkStatus();
+    const int last = x.rank - 1;
+    TFPLUG_ASSIGN_OR_RETURN(
+        Operand roots, run.launcher().Allocate(PartType(type_), {2, half - 1}));
+    const auto root = [&](int64_t part) {
+      Operand view = ir::Range(roots, 0, part, part + 1);
+      return Operand::Dense(view.data, view.type, {half - 1});
+    };
+    const Operand cosine = root(0), sine = root(1);
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+        real_.root,
+        {ir::IndexOf(cosine, 0, 1),
+         ir::ScalarOf(DataType::kInt64, static_cast<double>(half), cosine)},
+        {cosine, sine}));
+    const Operand from = ir::Range(x, last, 1, half);
+    const Operand mirrored = Reversed(from), to = ir::Range(y, last, 1, half);
+    const Shape shape = ShapeOf(from);
     return run.launcher().Map(
-        scale_, {source, ir::ScalarOf(source.type, n, source)}, {RealView(y)});
+        real_.pass,
+        {PartOf(from, 0), PartOf(from, 1), PartOf(mirrored, 0),
+         PartOf(mirrored, 1), BroadcastTo(cosine, shape),
+         BroadcastTo(sine, shape)},
+        {PartOf(to, 0), PartOf(to, 1)});
   }
 
   int rank_ = 0;
@@ -240,6 +348,7 @@ class FourierKernel final : public BackendKernel {
   bool is_inverse_ = false, from_real_ = false, to_real_ = false;
   DataType type_{};
   Expression scale_, negate_;
+  RealFourierCode real_;
 };
 
 }  // namespace op_kernels_internal
