@@ -2,7 +2,9 @@
 #include "tfplug/base/ask_in_child.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -24,6 +26,30 @@ TEST_CASE("AskInChild returns the answer, and the process stays as it was") {
   // More than a pipe holds.
   const std::string large(1 << 20, 'x');
   CHECK(tfplug::AskInChild([&]() -> Answer { return large; }).value() == large);
+}
+
+TEST_CASE("AskInChild: the child ends, and no file stays open") {
+  const auto unused_file = [] {
+    const int file = dup(0);
+    close(file);
+    return file;
+  };
+  const int file = unused_file();
+  int returned[2];
+  REQUIRE(pipe2(returned, O_NONBLOCK) == 0);
+  const int other = unused_file();
+  const pid_t here = getpid();
+  CHECK(tfplug::AskInChild([]() -> Answer { return ""; }).ok());
+  if (getpid() != here) {
+    (void)!write(returned[1], "x", 1);
+    _exit(0);
+  }
+  CHECK(unused_file() == other);
+  char byte;
+  CHECK(read(returned[0], &byte, 1) == -1);
+  close(returned[0]);
+  close(returned[1]);
+  CHECK(unused_file() == file);
 }
 
 TEST_CASE("AskInChild returns the error with its code") {
@@ -55,6 +81,7 @@ TEST_CASE("AskInChild: a driver that hangs is killed and becomes a status") {
 
 TEST_CASE("ReadAnswer ends when nothing can be read") {
   std::string bytes;
+  errno = EINTR;                                         // of an earlier call
   CHECK(internal::ReadAnswer(/*pipe=*/1 << 20, bytes));  // not open
   CHECK(bytes.empty());
 }

@@ -32,6 +32,15 @@ TEST_CASE("LoadDriver: the driver binds to its own symbols") {
   CHECK(driver->Get("test_driver_value", &value).ok());
   CHECK(value(40) == (internal::HasSanitizerRuntime() ? 41 : 42));
   CHECK((driver->Find<int(int)>("test_driver_value") == value));
+  const void* const inside = reinterpret_cast<const void*>(value);
+  CHECK(internal::LibraryPath(inside) == TestDriver());
+  CHECK(internal::LibraryBase(inside) < inside);
+  CHECK((internal::LibraryBase(nullptr) == nullptr));
+  CHECK((internal::LibraryPath(nullptr) == nullptr));
+}
+
+TEST_CASE("Driver: the path of a library that was searched for") {
+  CHECK(LoadDriver({"libc.so.6"})->path().front() == '/');
 }
 
 TEST_CASE("Driver: a missing symbol is an error with the remedy") {
@@ -60,10 +69,42 @@ TEST_CASE("LoadDriver: the error lists every library that it tried") {
       std::string::npos);
 }
 
-TEST_CASE("LibrariesIn: a list, a manifest in JSON, other files") {
+std::filesystem::path MakeFolder() {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() /
                                        ("tfplug" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
+  return folder;
+}
+
+TEST_CASE("LoadDriversListedIn: files in folders, or those of a variable") {
+  const std::filesystem::path folder = MakeFolder();
+  const auto list = [&](const std::string& name) {
+    std::filesystem::copy_file(TestDriver(), folder / (name + ".so"));
+    std::filesystem::create_directory(folder / name);
+    std::ofstream(folder / name / "list")
+        << "\n/no/such/driver.so\n"
+        << (folder / (name + ".so")).string() << "\n";
+  };
+  const auto is_loaded = [&](const std::string& name) {
+    return internal::FindLibrary((folder / (name + ".so")).c_str()) != nullptr;
+  };
+  for (const std::string name : {"a", "b", "c", "d"}) list(name);
+  constexpr char kName[] = "TFPLUG_TEST_DRIVERS";
+  LoadDriversListedIn(kName, {"/no/such/folder", folder / "a"});
+  CHECK(is_loaded("a"));
+  const std::string places =
+      (folder / "b").string() + ":" + (folder / "c" / "list").string();
+  ::setenv(kName, places.c_str(), 1);
+  LoadDriversListedIn(kName, {folder / "d"});
+  ::unsetenv(kName);
+  CHECK(is_loaded("b"));
+  CHECK(is_loaded("c"));
+  CHECK_FALSE(is_loaded("d"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("LibrariesIn: a list, a manifest in JSON, other files") {
+  const std::filesystem::path folder = MakeFolder();
   const std::string file = folder / "driver.json";
   const auto libraries = [&](const char* text) {
     std::ofstream(file) << text;

@@ -136,6 +136,25 @@ TEST_CASE("IsFullDeviceName: names of a task's devices") {
   CHECK_FALSE(internal::IsFullDeviceName("/device:CPU:0"));
 }
 
+TEST_CASE("CpuInSameTask and DeviceTypeOf: every form of a name") {
+  const std::string task = "/job:w/replica:0/task:1";
+  CHECK(internal::CpuInSameTask(task + "/device:SIM:3") ==
+        task + "/device:CPU:0");
+  CHECK(internal::CpuInSameTask("/device:SIM:3/task:1") ==
+        "/device:CPU:0/task:1");
+  CHECK(internal::CpuInSameTask("/SIM:3") == "/device:CPU:0");
+  CHECK(internal::DeviceTypeOf(task + "/device:SIM:3") == "SIM");
+  CHECK(internal::DeviceTypeOf("/device:SIM/task:1") == "SIM");
+  for (const char* name : {"/cpu:0", "CPU:0", "/job:w/CPU"}) {
+    CHECK_MESSAGE(internal::DeviceTypeOf(name) == "CPU", name);
+  }
+  CHECK(internal::DeviceTypeOf("/gpu:0") == "GPU");
+  CHECK(internal::DeviceTypeOf(task) == "");
+  CHECK(internal::DevicePartOf("/device:SIM:3").index == "3");
+  CHECK(internal::DevicePartOf("/GPU:2").index == "2");
+  CHECK(internal::DevicePartOf("/device:SIM").index == "");
+}
+
 TEST_CASE("IsTakenForCpu: detects types that contain CPU") {
   for (const char* type : {"CPU", "MY_CPU", "CPU_SIM", "CPCPU"}) {
     CHECK_MESSAGE(internal::IsTakenForCpu(type), type);

@@ -124,6 +124,39 @@ TEST_CASE("WriteField: copies bytes of every length, and nothing after them") {
   }
 }
 
+TEST_CASE("WireReader: fields of four and eight bytes") {
+  std::string bytes(
+      "\x0d"
+      "1234"
+      "\x11"
+      "12345678");
+  WireReader reader(bytes);
+  REQUIRE(reader.Next());
+  CHECK(reader.bytes() == "1234");
+  REQUIRE(reader.Next());
+  CHECK(reader.number() == 2);
+  CHECK(reader.bytes() == "12345678");
+  CHECK_FALSE(reader.Next());
+  CHECK(reader.ok());
+  for (const size_t size : {4, 13}) {
+    WireReader cut(absl::string_view(bytes).substr(0, size));
+    while (cut.Next()) {
+    }
+    CHECK_FALSE(cut.ok());
+  }
+}
+
+TEST_CASE("MessageField merges the field's occurrences") {
+  std::string bytes;
+  AppendField(bytes, 1, "a");
+  AppendField(bytes, 2, 7);
+  AppendField(bytes, 3, "other");
+  AppendField(bytes, 1, "b");
+  CHECK(MessageField(bytes, 1) == "ab");
+  CHECK_FALSE(MessageField(bytes, 2).has_value());
+  CHECK_FALSE(MessageField(bytes, 4).has_value());
+}
+
 TEST_CASE("WireReader: reads fields up to the first malformed one") {
   std::string bytes;
   AppendField(bytes, 1, 300);
