@@ -2,6 +2,8 @@
 #include "tfplug/base/load_driver.h"
 
 #include <doctest/doctest.h>
+#include <tfplug/base/internal/python_updates.h>
+#include <tfplug/base/internal/tensorflow.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,6 +14,31 @@
 // tests/base/test_driver.cc defines and calls a function of the same name.
 extern "C" __attribute__((visibility("default"))) int test_driver_collision() {
   return 1;
+}
+
+// Functions of Python's library, which record their calls.
+namespace python {
+struct State {
+  int is_initialized = 1, result = 0;
+  std::string log;
+} state;
+}  // namespace python
+extern "C" {
+__attribute__((visibility("default"))) int Py_IsInitialized() {
+  return python::state.is_initialized;
+}
+__attribute__((visibility("default"))) int PyGILState_Ensure() {
+  python::state.log += "lock; ";
+  return 7;
+}
+__attribute__((visibility("default"))) void PyGILState_Release(int lock) {
+  python::state.log += "unlock " + std::to_string(lock) + "; ";
+}
+__attribute__((visibility("default"))) int PyRun_SimpleString(
+    const char* text) {
+  python::state.log += std::string(text) + "; ";
+  return python::state.result;
+}
 }
 
 namespace tfplug::load_driver_test {
@@ -37,6 +64,43 @@ TEST_CASE("LoadDriver: the driver binds to its own symbols") {
   CHECK(internal::LibraryBase(inside) < inside);
   CHECK((internal::LibraryBase(nullptr) == nullptr));
   CHECK((internal::LibraryPath(nullptr) == nullptr));
+  // It has the name of one of TensorFlow's libraries.
+  CHECK((internal::FindInProcess("test_driver_value") == inside));
+  CHECK((internal::FindInProcess("test_driver_new") == nullptr));
+}
+
+TEST_CASE(
+    "RunInPython: the program has its own namespace, and the lock is held") {
+  python::state = python::State();
+  python::state.is_initialized = 0;
+  CHECK(internal::RunInPython("x = 1\n", "f(x)"));
+  CHECK(python::state.log.empty());
+  python::state.is_initialized = 1;
+  CHECK(internal::RunInPython("x = 1\n", "f(x)"));
+  CHECK(python::state.log ==
+        "lock; exec(r'''x = 1\nf(x)\n''', {}); unlock 7; ");
+  python::state.result = -1;
+  CHECK_FALSE(internal::RunInPython("", "f(x)"));
+}
+
+TEST_CASE("WrapPythonUpdates: its arguments are literals of Python") {
+  const auto wrap = [] {
+    python::state.log.clear();
+    return internal::WrapPythonUpdates(
+        "SIM", {{"Assign", DataType::kFloat}},
+        {{"A", "B", "o", {DataType::kDouble, DataType::kInt32}}});
+  };
+  python::state = python::State();
+  CHECK(wrap().ok());
+  CHECK(python::state.log.find(
+            "\nwrap_variable_updates(\"SIM\", {(\"Assign\", 1), (\"\", 0)}, "
+            "{\"A\": (\"B\", \"o\", [2, 3, ]), })\n") != std::string::npos);
+  python::state.result = -1;
+  CHECK(absl::IsInternal(wrap()));
+  ::setenv("TFPLUG_PYTHON_UPDATES", "0", 1);
+  CHECK(wrap().ok());
+  CHECK(python::state.log.empty());
+  ::unsetenv("TFPLUG_PYTHON_UPDATES");
 }
 
 TEST_CASE("Driver: the path of a library that was searched for") {

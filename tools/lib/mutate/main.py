@@ -35,28 +35,29 @@ from switches import Header
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-# Included first by every test. Writes the mutants that were reached to a file.
+# Included first by every test. Writes the mutants that were reached to a file, also in
+# forked children.
 SWITCH = """
+#include <fcntl.h>
+#include <unistd.h>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 namespace tfplug_mutate {
 struct State {
-  int active = 0;
+  int active = 0, trace = -1;
   std::atomic<bool> reached[COUNT + 1] = {};
-  State() { if (const char* n = std::getenv("TFPLUG_MUTANT")) active = std::atoi(n); }
-  ~State() {
+  State() {
+    if (const char* n = std::getenv("TFPLUG_MUTANT")) active = std::atoi(n);
     const char* const path = std::getenv("TFPLUG_MUTANT_TRACE");
-    std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
-    if (file == nullptr) return;
-    for (int i = 0; i <= COUNT; ++i) if (reached[i]) std::fprintf(file, "%d\\n", i);
-    std::fclose(file);
+    if (path == nullptr || *path == 0) return;
+    trace = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
   }
 };
 inline State& GetState() { static State state; return state; }
 inline bool Reach(int n) {
   State& state = GetState();
-  state.reached[n].store(true, std::memory_order_relaxed);
+  if (state.trace >= 0 && !state.reached[n].exchange(true)) dprintf(state.trace, "%d ", n);
   return state.active == n;
 }
 constexpr bool Select(int n) { return !__builtin_is_constant_evaluated() && Reach(n); }
@@ -105,7 +106,8 @@ class Test:
         self.build = build
         self.name = str(source.relative_to(ROOT / "tests").with_suffix(""))
         self.environment = {**os.environ, **environment}
-        self.loaded = [path for path in environment.values()
+        # Relative, as the names that ninja knows.
+        self.loaded = [os.path.relpath(path, build) for path in environment.values()
                        if path.startswith(f"{build}/") and path.endswith(".so")]
         commands = output("ninja", "-C", build, "-t", "commands",
                           program).splitlines()
