@@ -204,5 +204,26 @@ TEST_CASE("a launch with more arguments than the device takes is refused") {
   CHECK(AddOne(backend, x) == absl::OkStatus());
 }
 
+TEST_CASE("products of matrices with 16 dimensions are refused") {
+  CppBackend backend(true, {});
+  minimal::Stream stream;
+  HostScratch scratch;
+  Launcher launcher = MakeLauncher(backend, stream, scratch);
+  std::vector<float> x = {1, 2, 3, 4}, y(4);
+  std::vector<int64_t> dims(kMaxViewRank, 1);
+  dims[kMaxViewRank - 2] = dims[kMaxViewRank - 1] = 2;
+  const auto matrix = Operand::Dense(x.data(), DataType::kFloat, dims);
+  const auto result = Operand::Dense(y.data(), DataType::kFloat, dims);
+  const auto negate = MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                                     [](Value value) { return -value; });
+  // A launch has one dimension more.
+  for (const absl::Status& status :
+       {launcher.MatMul(matrix, matrix, result),
+        launcher.MatMulMap(matrix, matrix, *negate, {}, {result})}) {
+    CHECK(absl::IsUnimplemented(status));
+    CHECK(absl::StrContains(status.message(), "reshape its tensors to fewer"));
+  }
+}
+
 }  // namespace
 }  // namespace tfplug::refused_launches_test

@@ -119,7 +119,8 @@ class CompiledBackend : public Backend<StreamT> {
   absl::Status MatMul(StreamT& stream, Launcher& launcher, const Operand& a,
                       const Operand& b, const Operand& c) override {
     if (!IsFloat(a.type) || b.type != a.type ||
-        (c.type != a.type && c.type != ComputeType(a.type))) {
+        (c.type != a.type && c.type != ComputeType(a.type)) ||
+        c.rank == kMaxViewRank) {  // A launch has one dimension more.
       return Backend<StreamT>::MatMul(stream, launcher, a, b, c);
     }
     if (c.num_elements() == 0) return absl::OkStatus();
@@ -135,6 +136,7 @@ class CompiledBackend : public Backend<StreamT> {
                          Operands inputs, Operands outputs) override {
     // The parameters of batches with many operands may be too large.
     if (IsFloat(a.type) && b.type == a.type && outputs[0].num_elements() > 0 &&
+        outputs[0].rank < kMaxViewRank &&
         compiled_internal::PartsOfMatMul(Programs(stream).target(), a,
                                          outputs[0])
                 .count == 1) {
