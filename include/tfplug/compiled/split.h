@@ -74,8 +74,8 @@ struct SumParts {
   }
 };
 
-// A temporary array of the sums of parts: of the dimensions of `like`, and then
-// the parts, which are far from each other in memory.
+// Allocates a temporary array of the sums of parts: of the dimensions of `like`,
+// and then the parts, which are far from each other in memory.
 inline absl::StatusOr<Operand> AllocateSums(Launcher& launcher, DataType type,
                                             const Operand& like,
                                             int64_t parts) {

@@ -79,8 +79,8 @@ class PassContext {
                      absl::StrCat(output.node.name(), ":", output.port)) ==
                (*fetched)->end();
   }
-  // Like Constant::Read() and Constant::ReadShape(), but FAILED_PRECONDITION if
-  // the value may be fed.
+  // Calls Constant::Read() or Constant::ReadShape(), or returns
+  // FAILED_PRECONDITION if the value may be fed.
   absl::StatusOr<Constant> ReadConstant(const Node& node) const {
     if (auto s = CheckNotFed(node); !s.ok()) return s;
     return Constant::Read(node);

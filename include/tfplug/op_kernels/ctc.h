@@ -65,7 +65,7 @@ class CtcSequence {
   double LogOf(int64_t t, int64_t u) const {
     return logs_[Size(t * classes_ + labels_[Size(u)])];
   }
-  // Whether a path may go from state `u` to `u + step` in one step.
+  // Returns whether a path may go from state `u` to `u + step` in one step.
   bool MayMove(int64_t u, int64_t step) const {
     const int64_t to = u + step;
     if (step == 0) return merges_repeated_ || IsBlank(u);
@@ -73,7 +73,8 @@ class CtcSequence {
     return !IsBlank(to) &&
            !(merges_repeated_ && labels_[Size(u)] == labels_[Size(to)]);
   }
-  // The states from which the end can be reached, and which can be reached.
+  // Return the first and the last of the states that can be reached, and from
+  // which the end can be reached.
   int64_t First(int64_t t) const {
     return std::max<int64_t>(0, states_ - 2 * (time_ - t));
   }
@@ -126,7 +127,7 @@ class CtcSequence {
     }
   }
 
-  // The probability of each class, minus that of the paths through it.
+  // Writes the probability of each class, minus that of the paths through it.
   template <class T>
   void AddGradient(int64_t t, double total, T* gradient) const {
     std::vector<double> through(Size(classes_), kLogOfZero);

@@ -76,7 +76,7 @@ class FusedMapKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  // Whether all outputs have this shape.
+  // Returns whether all outputs have this shape.
   bool HaveShape(const FusedShapes::Run& shapes, const Shape& shape) const {
     for (size_t k = 0; k < candidates_.size(); ++k) {
       if (shapes.output(k) != shape) return false;

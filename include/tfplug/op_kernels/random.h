@@ -178,7 +178,7 @@ class RandomKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  // Like TensorFlow, accepts any range of no numbers.
+  // Reads the bounds. Accepts any for no numbers, as TensorFlow does.
   absl::Status GetRange(OpRun& run, bool is_unused, Operand* low,
                         Operand* range) const {
     const int first = is_stateless_ ? (takes_key_ ? 4 : 2) : 1;

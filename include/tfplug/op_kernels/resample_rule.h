@@ -132,7 +132,7 @@ class ResampleRule {
     return true;
   }
 
-  // The part of each element that [i, i + 1) * scale covers, divided by the
+  // Adds the part of each element that [i, i + 1) * scale covers, divided by the
   // scale.
   static void AddArea(int64_t i, int64_t in, float scale,
                       std::vector<Tap>& taps) {

@@ -44,7 +44,7 @@ Real SumAsymptotic(Ratio ratio) {
   return sum;
 }
 
-// Dawsn: exp(-x^2) times the integral of exp(t^2) from 0 to x.
+// Returns Dawsn, exp(-x^2) times the integral of exp(t^2) from 0 to x.
 inline double Dawson(double value) {
   const Real x = value, square = x * x;
   if (std::isnan(value)) return value;
@@ -62,8 +62,8 @@ inline double Dawson(double value) {
                              (2 * x));
 }
 
-// Expint: the principal value of the integral of exp(t) / t from minus infinity
-// to x, for x > 0.
+// Returns Expint, the principal value of the integral of exp(t) / t from minus
+// infinity to x, for x > 0.
 inline double ExponentialIntegral(double value) {
   constexpr Real kEuler = 0.577215664901532860606512090082402431L;
   if (!(value > 0)) return value == 0 ? -INFINITY : kNotANumber;
@@ -91,8 +91,8 @@ inline Real Dilogarithm(Real z) {
       });
 }
 
-// Spence: minus the integral of log(t) / (t - 1) from 1 to x, which is the
-// dilogarithm of 1 - x.
+// Returns Spence, minus the integral of log(t) / (t - 1) from 1 to x, which is
+// the dilogarithm of 1 - x.
 inline double SpenceIntegral(double value) {
   if (!(value >= 0)) return kNotANumber;
   const Real x = value;

@@ -208,7 +208,7 @@ patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
 
 }  // namespace passes_internal
 
-// For inference: folds a FusedBatchNormV3 with constant statistics, after a
+// Folds, for inference, a FusedBatchNormV3 with constant statistics, after a
 // Conv2D or DepthwiseConv2dNative with a constant filter, into the filter and a
 // BiasAdd. Also folds a product with one constant per channel into the filter.
 // Results may differ by rounding errors.

@@ -123,7 +123,8 @@ void GetAttr(const char* function, const ConstructedNode& node,
   }
   *to = static_cast<C>(*value);
 }
-// Unlike GetAttr, narrows integers without a check, as TensorFlow does.
+// Reads at most `max` elements. Narrows integers without a check, unlike GetAttr,
+// as TensorFlow does.
 template <class T, class C>
 void GetAttrList(const char* function, const ConstructedNode& node,
                  const char* attr, C* to, int max, capi::TF_Status* status) {

@@ -76,7 +76,7 @@ std::string CompareGraph(const Graph& graph, absl::string_view text,
 
 // ---- Implementation ----
 
-// The attributes of GraphTextOptions, serialized, by name.
+// Returns the attributes of GraphTextOptions, serialized, by name.
 inline absl::StatusOr<std::map<std::string, std::string>> DefaultAttrs(
     const GraphTextOptions& options) {
   TextNode node;

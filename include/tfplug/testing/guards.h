@@ -47,8 +47,8 @@ class ScopedGuards {
   // Returns the first mistake that was reported since the object was constructed:
   // a write beside memory, noticed when that is released.
   absl::Status Problem() const { return ProblemAfter(first_); }
-  // The same for the reports after the first `count`. Process::Problems includes
-  // those since the process was constructed.
+  // Returns the same for the reports after the first `count`. Process::Problems
+  // includes those since the process was constructed.
   static absl::Status ProblemAfter(size_t count) {
     std::lock_guard<std::mutex> lock(state().mutex);
     return count < state().problems.size()

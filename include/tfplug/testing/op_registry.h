@@ -30,7 +30,7 @@ namespace tfplug::testing {
 using capi::TF_OpDefinitionBuilder;
 using capi::TF_ShapeInferenceContext;
 
-// The ops that plug-ins have defined in this process, in order.
+// Returns the ops that plug-ins have defined in this process, in order.
 // The destructor of ScopedFakeTensorFlow clears the list.
 inline std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>& RegisteredOps() {
   static auto* const ops =
@@ -103,15 +103,15 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
     void (*function)(TF_ShapeInferenceContext*, TF_Status*)) {
   builder->shape_function = function;
 }
-// TensorFlow's own ops, which a test may set: the name, and perhaps the names
-// of inputs, and of type attributes with the numbers of the allowed types, if
-// not all are: "MatMul a b T=1,2 U=". While there are none, TF_GetAllOpList
+// Returns TensorFlow's own ops, which a test may set: the name, and perhaps the
+// names of inputs, and of type attributes with the numbers of the allowed types,
+// if not all are: "MatMul a b T=1,2 U=". While there are none, TF_GetAllOpList
 // returns null.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;
 }
-// A serialized OpList that TF_GetAllOpList returns besides.
+// Returns a serialized OpList that TF_GetAllOpList returns besides.
 inline std::string& KnownOpList() {
   static auto* const list = new std::string;
   return *list;

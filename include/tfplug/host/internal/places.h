@@ -55,7 +55,8 @@ class HostPlaces {
     return ComputeType(
         expression_.instructions()[static_cast<size_t>(id)].type);
   }
-  // With several outputs, a store may precede the one that reads the input.
+  // Returns whether the value is one of several outputs: a store of another one
+  // may then precede the one that reads the input.
   bool IsOneOfOutputs(size_t id) const {
     const auto& outputs = expression_.outputs();
     if (outputs.size() == 1) return false;

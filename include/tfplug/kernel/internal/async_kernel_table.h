@@ -91,8 +91,7 @@ struct AsyncKernelTable : KernelLifetime<KernelT, Base> {
     });
   }
 
-  // For releases without asynchronous kernels: blocks until the run is
-  // finished.
+  // Blocks until the run is finished, for releases without asynchronous kernels.
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {
     compute_async_func(kernel, c_context, nullptr);
   }

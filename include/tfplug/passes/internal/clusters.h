@@ -28,9 +28,9 @@ namespace tfplug::passes_internal {
 template <class CanJoin, bool kJoinsControls = false>
 class Clusters {
  public:
-  // Whether an edge can be inside of a cluster: bool can_join(Output from, Node
-  // to). If kJoinsControls, it is called for control edges, too, with the port
-  // kControl; otherwise they never are.
+  // Finds the clusters. bool can_join(Output from, Node to) tells whether an edge
+  // can be inside of one. If kJoinsControls, it is called for control edges, too,
+  // with the port kControl; otherwise they never are.
   Clusters(Graph& graph, const NodeList& order, const Regions& regions,
            CanJoin can_join)
       : order_(order),

@@ -87,7 +87,7 @@ class Regions {
     return name == op || (name.substr(0, 3) == "Ref" && name.substr(3) == op);
   }
 
-  // The region in which an output of a node is not dead.
+  // Returns the region in which an output of a node is not dead.
   int RegionOf(const Output& output) {
     const Node node = output.node;
     const int region = regions_[node.id()];

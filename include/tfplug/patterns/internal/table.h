@@ -91,7 +91,7 @@ class PatternTable {
     return false;
   }
 
-  // With TFPLUG_LOG_FUSION=1, logs the ops of patterns that TensorFlow does not
+  // Logs, with TFPLUG_LOG_FUSION=1, the ops of patterns that TensorFlow does not
   // know: names that are misspelt, or that this release does not have.
   void LogUnknownOps(const PassContext& context) const {
     if (!internal::IsFusionLogged()) return;

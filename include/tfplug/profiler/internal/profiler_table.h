@@ -52,7 +52,7 @@ struct ProfilerTable {
     });
   }
 
-  // With a null `buffer`, collects the profile and returns its size; otherwise,
+  // Collects the profile and returns its size if `buffer` is null; otherwise,
   // copies that profile. TensorFlow passes an uninitialized `*size_in_bytes` to
   // the first call, and allocates that many bytes even if the call fails.
   static void collect_data_xspace(const capi::TP_Profiler* profiler,

@@ -49,7 +49,7 @@ inline bool GraphCallFails(const char* function, TF_Status* status) {
   return Fault::Hits(function, status);
 }
 
-// In 2.5 only. Not exported: plug-ins tell 2.5 by it.
+// Returns the item, in 2.5 only. Not exported: plug-ins tell 2.5 by it.
 inline const TF_GrapplerItem* TF_GetGrapplerItem(TF_Buffer* graph,
                                                  TF_Status* status) {
   if (GraphCallFails("TF_GetGrapplerItem", status)) return nullptr;
