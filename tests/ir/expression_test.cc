@@ -144,11 +144,20 @@ TEST_CASE("malformed texts are errors") {
 TEST_CASE("texts of instructions that no builder makes are errors") {
   for (const char* text :
        {"float;input:float 0 3;0:float",
-        "float;input:float 0;neg:float 0 7;1:float", "constant:half 0;0:half",
-        "constant:bool 2;0:bool"}) {
+        "float;input:float 0;neg:float 0 7;1:float", ";constant:half 0;0:half",
+        ";constant:bool 2;0:bool", ";constant:int32 4294967296;0:int32",
+        ";constant:uint32 18446744071562067967;0:uint32"}) {
     CAPTURE(text);
     const auto parsed = tfplug::ParseExpression(text);
     CHECK(parsed.status().code() == absl::StatusCode::kInvalidArgument);
+  }
+  // The limits of int32, and of uint32 with either extension.
+  for (const char* text : {";constant:int32 18446744071562067968;0:int32",
+                           ";constant:int32 2147483647;0:int32",
+                           ";constant:uint32 4294967295;0:uint32",
+                           ";constant:uint32 18446744073709551615;0:uint32"}) {
+    CAPTURE(text);
+    CHECK(tfplug::ParseExpression(text).ok());
   }
 }
 

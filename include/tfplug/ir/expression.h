@@ -34,7 +34,7 @@ struct Instruction {
   int32_t b = -1;  // for kElement the value that is the index in the axis
   int32_t c = -1;
   // For kConstant the value: a double as its bits, a float as the bits of that
-  // double, an integer or bool sign-extended to 64 bits.
+  // double, an integer or bool extended to 64 bits.
   uint64_t bits = 0;
 
   auto fields() const { return std::tie(opcode, type, a, b, c, bits); }
@@ -244,8 +244,13 @@ inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
     return fail("computes in a type that is only stored");
   }
   if (in.opcode == Opcode::kConstant) {
-    return in.type == DataType::kBool && in.bits > 1
-               ? fail("is a bool other than 0 and 1")
+    if (in.type == DataType::kBool && in.bits > 1) {
+      return fail("is a bool other than 0 and 1");
+    }
+    const bool has_32_bits =
+        in.bits <= UINT32_MAX || in.bits >= static_cast<uint64_t>(INT32_MIN);
+    return DataTypeSize(in.type) == 4 && !IsFloat(in.type) && !has_32_bits
+               ? fail("has more bits than its type")
                : absl::OkStatus();
   }
   // The type in which it computes, which for comparisons is not the result's.

@@ -26,8 +26,10 @@ class PopulationCountKernel final : public BackendKernel {
           const auto bits = static_cast<int64_t>(8 * DataTypeSize(type));
           Value w = Cast(x, word);
           if (bits < 32) w = w & ((int64_t{1} << bits) - 1);
+          const uint64_t ones =
+              word == DataType::kUint64 ? 0x0101010101010101 : 0x01010101;
           const auto pattern = [&](uint64_t byte) {
-            return w.Like(static_cast<int64_t>(byte * 0x0101010101010101));
+            return w.Like(static_cast<int64_t>(byte * ones));
           };
           w = w - ((w >> 1) & pattern(0x55));
           w = (w & pattern(0x33)) + ((w >> 2) & pattern(0x33));
