@@ -13,8 +13,10 @@
 #pragma GCC visibility push(hidden)
 
 // The value of one instruction of an expression, in slow and obvious code that
-// shares nothing with what it judges: integers are computed without limits and
-// then wrapped, floats in double and then rounded.
+// shares no arithmetic with what it judges: integers are computed without limits
+// and then wrapped, floats in double and then rounded. It shares the rounding of
+// Half and BFloat16 (base/narrow_types.h) and the C library's functions, such as
+// exp, whose errors it cannot find.
 namespace tfplug::primitives {
 
 __extension__ typedef __int128 WideInteger;
