@@ -146,6 +146,55 @@ class InplaceKernel final : public BackendKernel {
   Expression combine_;
 };
 
+// The ops into which TensorFlow turns tf.parallel_stack: the first allocates the
+// stack, and each of the others writes a row into its memory and returns it.
+// Readers of the stack wait for all of them.
+class ParallelConcatStartKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(shape_, construction.GetAttr<Shape>("shape"));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    return run.AllocateOutput(0, shape_).status();
+  }
+
+ private:
+  Shape shape_;
+};
+
+class ParallelConcatUpdateKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(row_, construction.GetAttr<int64_t>("loc"));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand row, GetView(run, 1));
+    Shape expected = ShapeOf(x);
+    if (expected.rank() > 0) expected.set_dim(0, 1);
+    if (x.rank == 0 || ShapeOf(row) != expected) {
+      return absl::InvalidArgumentError(
+          "value and update shape doesn't match: the tensor is " +
+          ShapeOf(x).ToString() + ", and its new row " +
+          ShapeOf(row).ToString());
+    }
+    if (row_ < 0 || row_ >= x.dim(0)) {
+      return absl::InvalidArgumentError("loc is " + std::to_string(row_) +
+                                        ", and the tensor has " +
+                                        std::to_string(x.dim(0)) + " rows");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor changed, run.context().GetInput(0));
+    TFPLUG_RETURN_IF_ERROR(run.context().SetOutput(0, changed));
+    if (row.num_elements() == 0) return absl::OkStatus();
+    return Copy(run, row, ir::Range(x, 0, row_, row_ + 1));
+  }
+
+ private:
+  int64_t row_ = 0;
+};
+
 }  // namespace op_kernels_internal
 
 inline void UpdateSliceOps(const Registrar& registrar) {
@@ -162,6 +211,10 @@ inline void UpdateSliceOps(const Registrar& registrar) {
           .HostMemory("size_indices"),
       "T", kCopiedTypes);
   // TensorFlow's own kernels for all devices have int32, in host memory.
+  registrar.Add<ParallelConcatStartKernel>(KernelDef("_ParallelConcatStart"),
+                                           "dtype", kCopiedTypes & ~kInt32Type);
+  registrar.Add<ParallelConcatUpdateKernel>(KernelDef("_ParallelConcatUpdate"),
+                                            "T", kCopiedTypes & ~kInt32Type);
   registrar.Add<InplaceKernel>(KernelDef("InplaceUpdate").HostMemory("i"), "T",
                                kCopiedTypes & ~kInt32Type);
   for (const char* op : {"InplaceAdd", "InplaceSub"}) {
