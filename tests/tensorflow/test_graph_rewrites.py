@@ -5,6 +5,7 @@ branches and loops, constants that are fed, and normalizations fused for oneDNN.
 
 import harness
 import numpy as np
+import pytest
 
 
 def _on_both(compute):
@@ -225,30 +226,33 @@ def test_values_that_a_session_feeds():
 
 # ---- tf.parallel_stack, which TensorFlow turns into updates of one tensor
 
-def _parallel_stacks():
+def _parallel_stacks(options):
     import tensorflow as tf
+    tf.config.optimizer.set_experimental_options(options)
 
     @tf.function
     def f(x, wide, text):
         return (tf.parallel_stack([x, x * 2, tf.sin(x)]) * 2,
                 tf.parallel_stack([wide, wide + 1]), tf.parallel_stack([text, text]))
 
-    def fetched(device):
+    def fetched(device, soft):
         v1 = tf.compat.v1
         with tf.Graph().as_default(), tf.device(device), v1.Session(
-                config=v1.ConfigProto(allow_soft_placement=True)) as session:
+                config=v1.ConfigProto(allow_soft_placement=soft)) as session:
             x = v1.placeholder(tf.float32, [2])
             stack = tf.parallel_stack([x, x * 2, tf.sin(x)])
             return session.run([stack, stack * 2], {x: [1.0, 2.0]}), session.run(
                 stack, {x: [3.0, 4.0]})
-    return _on_both(lambda device: [*fetched(device), *[
+    return _on_both(lambda device: [*fetched(device, True), *fetched(device, False), *[
         y if y.dtype != tf.string else tf.strings.length(y)
         for y in tf.nest.flatten(f(tf.constant([1.0, 2.0]), tf.constant(
             [3, 4], tf.int64), tf.constant(["a", "bc"])))]])
 
 
-def test_parallel_stack():
-    _check(harness.run(_parallel_stacks))
+@pytest.mark.parametrize("options", [{}, {"disable_meta_optimizer": True}],
+                         ids=["passes", "no passes"])
+def test_parallel_stack(options):
+    _check(harness.run(_parallel_stacks, options))
 
 
 # ---- Normalizations that TensorFlow fuses if its own kernels use oneDNN

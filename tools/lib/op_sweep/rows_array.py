@@ -285,6 +285,19 @@ def _in_place(g):
     g.tensor("v", [len(rows), *shape[1:]])
 
 
+@row("_ParallelConcatStart")
+def _parallel_start(g):
+    g.attrs["shape"] = g.shape()
+
+
+@row("_ParallelConcatUpdate")
+def _parallel_update(g):
+    shape = g.shape(low=1, high=4, empty=False)
+    g.tensor("value", shape)
+    g.tensor("update", [1, *shape[1:]])
+    g.attrs["loc"] = g.integer(0, shape[0] - 1)
+
+
 @row("DataFormatVecPermute")
 def _format_permute(g):
     g.tensor("x", g.choice([[4], [4, 2]]))
