@@ -10,7 +10,8 @@
 * Each directory has its own internal namespace, such as tfplug::ir_internal; that of
   base is tfplug::internal, which all may name. A header that names the internal
   namespace of another directory, other than a name from a header that
-  docs/architecture.md lists as shared, is an error.
+  docs/architecture.md lists as shared and that it includes, directly or not, is an
+  error.
 * The maps are complete. docs/architecture.md and CONTRIBUTING.md name
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
@@ -105,13 +106,20 @@ def check_edges(includes, rules, shared):
     return wrong
 
 
-def check_namespaces(root, rules, shared):
+def included_by(includes, header):
+    """Returns the headers that a header includes, directly or not."""
+    found, left = set(), [header]
+    while left:
+        new = set(includes.get(left.pop(), ())) - found
+        found |= new
+        left += new
+    return found
+
+
+def check_namespaces(root, includes, rules, shared):
     """Checks which internal namespaces each header opens and names."""
     include, wrong = root / "include", []
-    shared_text = {}
-    for header in shared:
-        shared_text.setdefault(directory(header), []).append(
-            (include / header).read_text())
+    shared_text = {header: (include / header).read_text() for header in shared}
     for path in sorted((include / "tfplug").rglob("*.h")):
         header = path.relative_to(include).as_posix()
         here, text = directory(header), path.read_text()
@@ -123,10 +131,15 @@ def check_namespaces(root, rules, shared):
         for there, name in set(re.findall(r"\b(\w+)_internal::(\w+)", text)):
             if there not in rules or there == here or here == "base":
                 continue
-            if not any(re.search(rf"\b{name}\b", other)
-                       for other in shared_text.get(there, ())):
+            declaring = {other for other, code in shared_text.items()
+                         if directory(other) == there
+                         and re.search(rf"\b{name}\b", code)}
+            if not declaring:
                 wrong.append(f"{header} names {there}_internal::{name}, which no "
                              "header listed as shared declares")
+            elif not declaring & included_by(includes, header):
+                wrong.append(f"{header} names {there}_internal::{name} and does not "
+                             f"include {' or '.join(sorted(declaring))}")
     return wrong
 
 
@@ -300,7 +313,7 @@ def main():
     includes = read_includes(root)
     rules, shared = read_rules(page)
     wrong = check_edges(includes, rules, shared)
-    wrong += check_namespaces(root, rules, shared)
+    wrong += check_namespaces(root, includes, rules, shared)
     for kind, edges in (("headers", includes), ("directories", rules)):
         cycle = find_cycle(edges)
         if cycle:
