@@ -12,9 +12,8 @@
   namespace of another directory, other than a name from a header that
   docs/architecture.md lists as shared and that it includes, directly or not, is an
   error.
-* The maps are complete. docs/architecture.md and CONTRIBUTING.md name
-  directories that exist, and together with their parents name every directory
-  that git tracks at that depth.
+* The map is complete. docs/architecture.md names directories that exist, and together
+  with their parents every directory that git tracks at that depth.
 * docs/guide/debugging.md lists the environment variables that headers read.
 * The project's pages name paths that exist, from the root, include/ or include/tfplug/;
   docs/architecture.md and the decisions also name functions that exist.
@@ -322,8 +321,7 @@ def main():
                            text=True, stdout=subprocess.PIPE).stdout.split()
     tracked = {str(parent) for f in files if (root / f).exists()
                for parent in pathlib.PurePath(f).parents}
-    for map_page in ("docs/architecture.md", "CONTRIBUTING.md"):
-        wrong += check_map(root, map_page, tracked)
+    wrong += check_map(root, "docs/architecture.md", tracked)
     wrong += check_names(root, "docs/architecture.md")
     wrong += check_decisions(root, page)
     for path in files:
