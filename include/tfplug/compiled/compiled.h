@@ -74,9 +74,9 @@ class CompiledBackend : public Backend<StreamT> {
     return PlanAndReduce(stream, nullptr, reduction, inputs, outputs, nullptr);
   }
 
-  // Map and Reduce for operands of any rank, which they may simplify in place.
-  // The second launch of operands with the same dimensions and strides skips
-  // most of the work.
+  // Run Map and Reduce for operands of any rank, which they may simplify in
+  // place. The second launch of operands with the same dimensions and strides
+  // skips most of the work.
   absl::Status MapLoops(StreamT& stream, const Expression& expression,
                         absl::Span<Operand> inputs,
                         absl::Span<Operand> outputs) {

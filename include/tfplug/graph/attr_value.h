@@ -157,8 +157,8 @@ struct AttrCodec<std::vector<T>> {
   }
 };
 
-// The size of a ListValue of strings in bytes, and a function that writes it as
-// an AttrValue. Passes set lists of strings, such as fused_ops, in many nodes.
+// Return the size of a ListValue of strings in bytes, and write it as an
+// AttrValue. Passes set lists of strings, such as fused_ops, in many nodes.
 inline size_t ListedSize(const std::vector<std::string>& values) {
   size_t size = 0;
   for (const std::string& value : values)

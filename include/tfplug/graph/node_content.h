@@ -36,7 +36,7 @@ class NodeContent {
   bool removed() const { return !state_->live(id_); }
 
   absl::string_view name() const { return state_->name(id_); }
-  // Empty for a removed node.
+  // Returns the op, or an empty text for a removed node.
   absl::string_view op() const {
     return removed() ? "" : state_->op_table().op(state_->op(id_));
   }

@@ -94,9 +94,9 @@ class PassContext {
 
   // Returns the names of the nodes to preserve and of the fetched outputs.
   const GraphItem& item() const { return item_; }
-  // The types and shapes in the graph as it was before the passes.
+  // Returns the types and shapes in the graph as it was before the passes.
   GraphProperties& properties() const { return properties_; }
-  // The serialized GraphDef as it was before the passes.
+  // Returns the serialized GraphDef as it was before the passes.
   absl::string_view graph_def() const { return graph_def_; }
   // Returns the signatures of ops and functions.
   const FunctionLibrary& functions() const { return functions_; }

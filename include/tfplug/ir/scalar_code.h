@@ -78,7 +78,7 @@ void VisitComputed(DataType type, Visit visit) {
   });
 }
 
-// Opcode::kCast, also to and from types that are only stored.
+// Computes Opcode::kCast, also to and from types that are only stored.
 template <class To, class From>
 To Convert(From value) {
   if constexpr (kIsSmallFloat<From>) {

@@ -74,10 +74,10 @@ class Value {
 
   ExpressionBuilder* builder() const { return builder_; }
   int32_t id() const { return id_; }
-  // The type in which the value is computed.
+  // Returns the type in which the value is computed.
   DataType type() const { return ComputeType(builder_->instruction(id_).type); }
-  // The type of the value in memory, if it is an input: narrower than type()
-  // for numbers of 8 and 16 bits.
+  // Returns the type of the value in memory, if it is an input: narrower than
+  // type() for numbers of 8 and 16 bits.
   DataType stored_type() const { return builder_->instruction(id_).type; }
 
   // Returns a constant of this value's type.

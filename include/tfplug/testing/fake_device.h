@@ -110,7 +110,7 @@ class FakeDevice {
     }
     return absl::OkStatus();
   }
-  // The first stream or, in TensorFlow 2.17 and 2.18, the last one.
+  // Returns the first stream or, in TensorFlow 2.17 and 2.18, the last one.
   FakeStream& compute() { return *streams_[compute_]; }
   FakeStream& host_to_device() { return *streams_[1]; }
   FakeStream& device_to_host() { return *streams_[2]; }
@@ -206,8 +206,8 @@ class FakeDevice {
     memory_limit_ = static_cast<uint64_t>(limit);
     return usage.has_value();
   }
-  // The most bytes that TensorFlow's allocator may have. ReadMemoryLimit sets it;
-  // that of a virtual device is set here.
+  // Returns the most bytes that TensorFlow's allocator may have. ReadMemoryLimit
+  // sets it; that of a virtual device is set here.
   uint64_t memory_limit() const { return memory_limit_; }
   void set_memory_limit(uint64_t bytes) { memory_limit_ = bytes; }
 

@@ -52,7 +52,7 @@ class FakeKernel {
   }
   FakeKernel(const FakeKernel&) = delete;
   FakeKernel& operator=(const FakeKernel&) = delete;
-  // Like TensorFlow, also calls delete_func after a failed construction.
+  // Calls delete_func, after a failed construction, too, as TensorFlow does.
   ~FakeKernel() { builder_.delete_func(kernel_); }
 
   const Node& node() const { return node_; }

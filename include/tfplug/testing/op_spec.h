@@ -24,7 +24,7 @@
 // "T: {float, half} = DT_FLOAT" of an attribute.
 namespace tfplug::testing {
 
-// The name before the colon of a specification, and the rest.
+// Returns the name before the colon of a specification, and the rest.
 inline std::pair<std::string, std::string> SplitSpec(absl::string_view spec) {
   const size_t colon = spec.find(':');
   const auto trim = [](absl::string_view text) {

@@ -129,7 +129,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
   return MakeAttrEntry(name, value.size(), write, arena);
 }
 
-// PassAttr() for an attribute whose size may take several bytes.
+// Does what PassAttr() does, for an attribute whose size may take several
+// bytes.
 ABSL_ATTRIBUTE_NOINLINE inline const char* PassLongAttr(const char* p,
                                                         const char* end,
                                                         AttrEntry* attr) {

@@ -114,7 +114,7 @@ class AttrList {
     const size_t last = name.size() - 1;
     return uint64_t{1} << (byte(0) ^ (last + 4 * byte(last))) % 64;
   }
-  // Add() for a name with this bit.
+  // Does what Add() does, for a name with this bit.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(const AttrEntry& attr, uint64_t bit,
                                         Arena& arena) {
     Push(attr, bit, arena);

@@ -149,7 +149,8 @@ struct GraphIndex {
   uint32_t num_nodes() const { return static_cast<uint32_t>(ops.size()); }
   // The inputs of node `n` are the edges [first_edge(n), first_edge(n + 1)).
   uint32_t first_edge(uint32_t n) const { return records[n].first_edge; }
-  // The bytes of the inputs and of the tail of a node that is not reordered.
+  // Return the bytes of the inputs and of the tail of a node that is not
+  // reordered.
   absl::string_view input_bytes(uint32_t n) const {
     return absl::string_view(base + records[n].inputs,
                              records[n].tail - records[n].inputs);

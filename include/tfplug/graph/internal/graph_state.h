@@ -211,7 +211,7 @@ class GraphState {
 
   // ---- Bytes ----
 
-  // The unedited bytes of the node that follow its inputs.
+  // Returns the unedited bytes of the node that follow its inputs.
   absl::string_view tail_bytes(uint32_t n) const;
   Overlay& overlay() { return overlay_; }
   // A function's result: its node, and its field in the FunctionDef.

@@ -40,7 +40,7 @@ inline absl::StatusOr<TF_Tensor> MoveTo(const Located& value, HostDevice* to) {
   return value.device->CopyTo(*to, *value.tensor, false);
 }
 
-// The number of inputs of an op; -1 if it is no such op.
+// Returns the number of inputs of an op; -1 if it is no such op.
 inline int BuiltinInputs(absl::string_view op) {
   for (const absl::string_view name :
        {"Identity", "StopGradient", "PreventGradient", "Snapshot", "_Retval",
