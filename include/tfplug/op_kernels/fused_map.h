@@ -5,8 +5,8 @@
 #include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/kernel/register_op.h"
 #include "tfplug/op_kernels/fused_map_kernel.h"
-#include "tfplug/op_kernels/fused_matmul.h"
 #include "tfplug/op_kernels/fused_reduce.h"
+#include "tfplug/op_kernels/matmul_map_kernel.h"
 #include "tfplug/op_kernels/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -22,7 +22,7 @@ inline void FusedMapOps(const Registrar& registrar) {
   registrar.Add<op_kernels_internal::FusedReduceKernel>(
       KernelDef(kFusedReduceOp).HostMemory("axes"));
   RegisterOp(FusedMatMulOp());
-  registrar.Add<op_kernels_internal::FusedMatMulKernel>(
+  registrar.Add<op_kernels_internal::MatMulMapKernel>(
       KernelDef(kFusedMatMulOp));
 }
 

@@ -21,8 +21,8 @@
 #include "tfplug/passes/internal/disjoint_sets.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
-#include "tfplug/passes/internal/fused_matmuls.h"
 #include "tfplug/passes/internal/fused_reductions.h"
+#include "tfplug/passes/internal/products_of_clusters.h"
 #include "tfplug/passes/internal/regions.h"
 
 #pragma GCC visibility push(hidden)

@@ -143,7 +143,7 @@ class NodeRun : public ObservedRun {
     if (tensor && self.observer() != nullptr) {
       self.observer()->OnAllocate(v, tensor);
     }
-    return self.Keep(v, std::move(tensor), status).release();
+    return self.Store(v, std::move(tensor), status).release();
   }
   static capi::TF_Tensor* AllocateTemp(NodeRun& self, capi::TF_DataType dtype,
                                        const int64_t* dims, int num_dims,
@@ -196,7 +196,7 @@ class NodeRun : public ObservedRun {
     for (size_t k = 0; k < indices.size(); ++k) {
       if (outer_inputs[k] == forwarded) *forwarded_input = indices[k];
     }
-    return self.Keep(v, std::move(output), status).release();
+    return self.Store(v, std::move(output), status).release();
   }
   static void SetOutput(NodeRun& self, int i, const capi::TF_Tensor* tensor,
                         capi::TF_Status* status) {
@@ -247,7 +247,7 @@ class NodeRun : public ObservedRun {
   bool IsOutput(int i) const { return i >= 0 && i < node_.num_outputs; }
   int Input(int i) const { return node_.inputs[static_cast<size_t>(i)]; }
   int Output(int i) const { return node_.first_output + i; }
-  bool IsKept(int v) const {
+  bool IsStored(int v) const {
     return run_.uses_left(v) > 0 || run_.value(v).output < 0;
   }
   capi::TF_DataType TypeOf(int value) const {
@@ -288,10 +288,10 @@ class NodeRun : public ObservedRun {
     SetStatus(status, shared.status());
     return nullptr;
   }
-  // Keeps a value that later nodes need, or that TensorFlow does not keep while
-  // the kernel runs, and returns its tensor.
-  Tensor Keep(int v, Tensor tensor, capi::TF_Status* status) {
-    if (!tensor || !IsKept(v)) return tensor;
+  // Stores a value that later nodes need, or that TensorFlow does not keep
+  // while the kernel runs, and returns its tensor.
+  Tensor Store(int v, Tensor tensor, capi::TF_Status* status) {
+    if (!tensor || !IsStored(v)) return tensor;
     auto shared = Share(tensor);
     if (!shared.ok()) {
       SetStatus(status, shared.status());
@@ -331,7 +331,7 @@ class NodeRun : public ObservedRun {
                             status);
       if (original.TF_GetCode(status) != capi::TF_OK) return nullptr;
     }
-    if (IsKept(v)) return Take(tensor, status);
+    if (IsStored(v)) return Take(tensor, status);
     return std::exchange(tensor, Tensor()).release();
   }
 

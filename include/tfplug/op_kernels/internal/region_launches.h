@@ -23,7 +23,7 @@
 
 #pragma GCC visibility push(hidden)
 
-// Launches of primitives that are kept with the places of their operands, and
+// Launches of primitives that are stored with the places of their operands, and
 // repeated on other memory.
 namespace tfplug::op_kernels_internal {
 
@@ -55,22 +55,22 @@ class RecordedLaunch {
   int scratch = -1;  // the buffer of its temporary memory; -1: it needs none
 };
 
-// ---- Arguments that are kept -------------------------------------------------
+// ---- Stored arguments --------------------------------------------------------
 
-struct KeptOperand {
+struct StoredOperand {
   Operand view;
   Place place;
 };
 
-struct KeptOperands {
-  std::unique_ptr<KeptOperand[]> all;
+struct StoredOperands {
+  std::unique_ptr<StoredOperand[]> all;
   size_t count = 0;
   int rank = 0;  // the largest
 };
 
 // The operands of a batch normalization, and the place of each, in order.
 template <class T>
-struct KeptStruct {
+struct StoredStruct {
   T operands;
   std::vector<Place> places;
 };
@@ -100,54 +100,56 @@ void ForEachOperand(BatchNormGradientOperands& o, const Visit& visit) {
   }
 }
 
-// Keep returns an argument of a primitive as it is kept. place_of(operand)
+// Store returns an argument of a primitive as it is stored. place_of(operand)
 // returns the place of an operand.
 template <class PlaceOf, class T>
-T Keep(const PlaceOf&, const T& argument) {
+T Store(const PlaceOf&, const T& argument) {
   return argument;
 }
 template <class PlaceOf>
-KeptOperand Keep(const PlaceOf& place_of, const Operand& operand) {
+StoredOperand Store(const PlaceOf& place_of, const Operand& operand) {
   return {operand, place_of(operand)};
 }
 template <class PlaceOf>
-KeptOperands Keep(const PlaceOf& place_of, absl::Span<const Operand> operands) {
-  KeptOperands kept;
-  kept.all.reset(new KeptOperand[operands.size()]);
+StoredOperands Store(const PlaceOf& place_of,
+                     absl::Span<const Operand> operands) {
+  StoredOperands stored;
+  stored.all.reset(new StoredOperand[operands.size()]);
   for (const Operand& operand : operands) {
-    kept.all[kept.count++] = {operand, place_of(operand)};
-    kept.rank = std::max(kept.rank, operand.rank);
+    stored.all[stored.count++] = {operand, place_of(operand)};
+    stored.rank = std::max(stored.rank, operand.rank);
   }
-  return kept;
+  return stored;
 }
 template <class PlaceOf>
-KeptOperands Keep(const PlaceOf& place_of, absl::Span<Operand> operands) {
-  return Keep(place_of, absl::Span<const Operand>(operands));
+StoredOperands Store(const PlaceOf& place_of, absl::Span<Operand> operands) {
+  return Store(place_of, absl::Span<const Operand>(operands));
 }
 template <class PlaceOf, class T>
-KeptStruct<T> KeepStruct(const PlaceOf& place_of, const T& operands) {
-  KeptStruct<T> kept = {operands, {}};
-  ForEachOperand(kept.operands, [&](const Operand& operand) {
-    kept.places.push_back(place_of(operand));
+StoredStruct<T> StoreStruct(const PlaceOf& place_of, const T& operands) {
+  StoredStruct<T> stored = {operands, {}};
+  ForEachOperand(stored.operands, [&](const Operand& operand) {
+    stored.places.push_back(place_of(operand));
   });
-  return kept;
+  return stored;
 }
 template <class PlaceOf>
-auto Keep(const PlaceOf& place_of, const BatchNormTrainingOperands& operands) {
-  return KeepStruct(place_of, operands);
+auto Store(const PlaceOf& place_of, const BatchNormTrainingOperands& operands) {
+  return StoreStruct(place_of, operands);
 }
 template <class PlaceOf>
-auto Keep(const PlaceOf& place_of, const BatchNormInferenceOperands& operands) {
-  return KeepStruct(place_of, operands);
+auto Store(const PlaceOf& place_of,
+           const BatchNormInferenceOperands& operands) {
+  return StoreStruct(place_of, operands);
 }
 template <class PlaceOf>
-auto Keep(const PlaceOf& place_of, const BatchNormGradientOperands& operands) {
-  return KeepStruct(place_of, operands);
+auto Store(const PlaceOf& place_of, const BatchNormGradientOperands& operands) {
+  return StoreStruct(place_of, operands);
 }
 
 // ---- Arguments of one launch -------------------------------------------------
 
-// Makes a launch's arguments of those that are kept. Operands are copied,
+// Makes a launch's arguments of those that are stored. Operands are copied,
 // because their addresses differ from run to run and a primitive may change
 // them.
 class LaunchArguments {
@@ -163,19 +165,19 @@ class LaunchArguments {
   LaunchArguments& operator=(const LaunchArguments&) = delete;
 
   template <class T>
-  const T& Make(const T& kept) {
-    return kept;
+  const T& Make(const T& stored) {
+    return stored;
   }
-  const Operand& Make(const KeptOperand& kept) {
-    return *CopyAll(&kept, 1, kept.view.rank);
+  const Operand& Make(const StoredOperand& stored) {
+    return *CopyAll(&stored, 1, stored.view.rank);
   }
-  absl::Span<Operand> Make(const KeptOperands& kept) {
-    return {CopyAll(kept.all.get(), kept.count, kept.rank), kept.count};
+  absl::Span<Operand> Make(const StoredOperands& stored) {
+    return {CopyAll(stored.all.get(), stored.count, stored.rank), stored.count};
   }
   template <class T>
-  T Make(const KeptStruct<T>& kept) {
-    T operands = kept.operands;
-    const Place* place = kept.places.data();
+  T Make(const StoredStruct<T>& stored) {
+    T operands = stored.operands;
+    const Place* place = stored.places.data();
     ForEachOperand(operands, [&](Operand& operand) {
       operand.data = (place++)->At(buffers_);
     });
@@ -187,14 +189,14 @@ class LaunchArguments {
   static_assert(std::is_trivially_copyable_v<Operand>);
 
   // Most views have few dimensions: copies of the others take most of the time.
-  Operand* CopyAll(const KeptOperand* from, size_t count, int rank) {
+  Operand* CopyAll(const StoredOperand* from, size_t count, int rank) {
     if (ABSL_PREDICT_TRUE(rank <= 2)) return CopyDims<2>(from, count);
     if (ABSL_PREDICT_TRUE(rank <= 4)) return CopyDims<4>(from, count);
     return CopyDims<kMaxViewRank>(from, count);
   }
   // Copies `dims` dimensions of each operand.
   template <size_t dims>
-  Operand* CopyDims(const KeptOperand* from, size_t count) {
+  Operand* CopyDims(const StoredOperand* from, size_t count) {
     char* const first = to_;
     char* const* const buffers = buffers_;
     char* to = first;
@@ -248,7 +250,7 @@ class LaunchOf final : public RecordedLaunch {
   template <class PlaceOf>
   explicit LaunchOf(const PlaceOf& place_of,
                     const std::remove_reference_t<A>&... arguments)
-      : arguments_{{Keep(
+      : arguments_{{Store(
             [&](const Operand& operand) {
               ++num_operands_;
               return place_of(operand);
@@ -258,22 +260,22 @@ class LaunchOf final : public RecordedLaunch {
   absl::Status Run(const Target& target,
                    const std::vector<char*>& buffers) const override {
     LaunchArguments arguments(num_operands_, buffers);
-    return arguments_.Apply([&](const auto&... kept) {
+    return arguments_.Apply([&](const auto&... stored) {
       if constexpr (kLauncher) {
         return (target.table->*member)(target.backend, target.stream,
                                        *target.launcher,
-                                       arguments.Make(kept)...);
+                                       arguments.Make(stored)...);
       } else {
         return (target.table->*member)(target.backend, target.stream,
-                                       arguments.Make(kept)...);
+                                       arguments.Make(stored)...);
       }
     });
   }
 
  private:
   size_t num_operands_ = 0;
-  Pack<decltype(Keep(std::declval<Place (&)(const Operand&)>(),
-                     std::declval<const std::remove_reference_t<A>&>()))...>
+  Pack<decltype(Store(std::declval<Place (&)(const Operand&)>(),
+                      std::declval<const std::remove_reference_t<A>&>()))...>
       arguments_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_OP_KERNELS_FUSED_MATMUL_H_
-#define TFPLUG_OP_KERNELS_FUSED_MATMUL_H_
+#ifndef TFPLUG_OP_KERNELS_MATMUL_MAP_KERNEL_H_
+#define TFPLUG_OP_KERNELS_MATMUL_MAP_KERNEL_H_
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -15,7 +15,7 @@ namespace tfplug::op_kernels_internal {
 // The op of a matrix product and the element-wise ops after it: one MatMulMap,
 // or, if the outputs turn out to have other shapes than the product, a MatMul
 // and the Maps of FusedMapKernel.
-class FusedMatMulKernel final : public FusedMapKernel {
+class MatMulMapKernel final : public FusedMapKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     const auto get = [&](const char* name) {
@@ -76,4 +76,4 @@ class FusedMatMulKernel final : public FusedMapKernel {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_OP_KERNELS_FUSED_MATMUL_H_
+#endif  // TFPLUG_OP_KERNELS_MATMUL_MAP_KERNEL_H_

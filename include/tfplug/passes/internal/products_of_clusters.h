@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_PASSES_INTERNAL_FUSED_MATMULS_H_
-#define TFPLUG_PASSES_INTERNAL_FUSED_MATMULS_H_
+#ifndef TFPLUG_PASSES_INTERNAL_PRODUCTS_OF_CLUSTERS_H_
+#define TFPLUG_PASSES_INTERNAL_PRODUCTS_OF_CLUSTERS_H_
 
 #include <algorithm>
 #include <iterator>
@@ -129,4 +129,4 @@ class FusedMatMuls {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_PASSES_INTERNAL_FUSED_MATMULS_H_
+#endif  // TFPLUG_PASSES_INTERNAL_PRODUCTS_OF_CLUSTERS_H_
