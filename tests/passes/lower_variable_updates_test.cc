@@ -153,7 +153,7 @@ TEST_CASE("an optimizer's op becomes reads, new values and assignments") {
       train = AssignVariableOp(v, train/values, ^before, ^train/assign) {
           dtype=float, validate_shape=true, !T, !Tindices, !use_locking,
           !use_nesterov}
-      train/assign = AssignVariableOp(a, train/values:1)
+      train/assign = AssignVariableOp(a, train/values:1) {validate_shape=true}
       train/values = TfplugNewTrainingValuesV1(train/read, train/read_1, lr, g,
                                                i, m) {
           op="ResourceSparseApplyMomentum", N=2, option=true,
@@ -280,13 +280,19 @@ TEST_CASE("updates that hold different locks are not ordered") {
       c, d = AssignAddVariableOp(w, x, ^l2)
       e = AssignAddVariableOp(u, x, ^l1)
       f = AssignAddVariableOp(u, x, ^e)
-      g = AssignAddVariableOp(u, x, ^l2))");
+      g = AssignAddVariableOp(u, x, ^l2)
+      t = VarHandleOp()
+      h = AssignAddVariableOp(t, x, ^l1)
+      j = AssignAddVariableOp(t, x)
+      k = AssignAddVariableOp(t, x, ^l2))");
   CHECK(updates.Lowered(R"(
       a/read = ReadVariableOp(v, ^l1, ^x)
       b/read = ReadVariableOp(v, ^l2, ^x)
       c/read = ReadVariableOp(w, ^l2, ^x)
       d/read = ReadVariableOp(w, ^c, ^l2, ^x)
       g/read = ReadVariableOp(u, ^l2, ^x)
+      j/read = ReadVariableOp(t, ^h, ^x)
+      k/read = ReadVariableOp(t, ^l2, ^x)
       ...)") == "");
 }
 

@@ -128,6 +128,14 @@ TEST_CASE("a list from which nothing is read is removed") {
   CHECK_FALSE(loops.has_lists());
 }
 
+TEST_CASE("a list that an Identity passes on is removed") {
+  Loops loops;
+  REQUIRE(
+      loops.push.SetInput(0, loops.Add("same = Identity(list/switch:1)")).ok());
+  loops.Run();
+  CHECK_FALSE(loops.has_lists());
+}
+
 TEST_CASE("lists that are kept") {
   Loops loops;
   const char* device = "SIM";
@@ -151,6 +159,11 @@ TEST_CASE("lists that are kept") {
   }
   SUBCASE("the list is used twice") {
     loops.Add("length = TensorListLength(push)");
+  }
+  SUBCASE("the list before the push is used twice") {
+    const Node same = loops.Add("same = Identity(list/switch:1)");
+    REQUIRE(loops.push.SetInput(0, same).ok());
+    loops.Add("length = TensorListLength(same)");
   }
   SUBCASE("the list is used after the loop") {
     loops.Add("length = TensorListLength(end)");
