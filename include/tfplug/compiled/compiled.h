@@ -75,8 +75,8 @@ class CompiledBackend : public Backend<StreamT> {
   }
 
   // Run Map and Reduce for operands of any rank, which they may simplify in
-  // place. The second launch of operands with the same dimensions and strides
-  // skips most of the work.
+  // place; the Launcher calls these instead. The second launch of operands with
+  // the same dimensions and strides skips most of the work.
   absl::Status MapLoops(StreamT& stream, const Expression& expression,
                         absl::Span<Operand> inputs,
                         absl::Span<Operand> outputs) {

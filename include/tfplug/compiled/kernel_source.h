@@ -43,7 +43,7 @@ class KernelSource {
   }
 
   // Returns the offset in operand `k` for the indices d<begin>, ..., with
-  // other names for the innermost ones: "d0 * s2_0 + j".
+  // `inner` as the innermost one unless it is empty: "d0 * s2_0 + j".
   std::string Offset(size_t k, int begin, int end,
                      const std::string& inner = "") const {
     std::string text;

@@ -14,8 +14,8 @@
 
 // Map as a kernel. A group computes a block of the innermost dimension, in one
 // or several rows, the elements of the other dimensions: the position of a row
-// is computed once. A GPU's group computes a block of all elements instead if
-// rows are short.
+// is computed once. It computes a block of all elements instead if rows are
+// shorter than a group, or, where items run in loops, than 4 elements.
 namespace tfplug::compiled_internal {
 
 // Elements that each item computes.

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 // The ops that the pass FuseElementwise (passes/fuse_elementwise.h) creates,
-// whose kernels are in op_kernels/fused_map.h. The names carry the version of
+// whose kernels op_kernels/fused_map.h registers. The names carry the version of
 // their attributes, so that plug-ins made with different versions of tfplug
 // share a process.
 namespace tfplug {

@@ -25,8 +25,8 @@
 //       tfplug::KernelDef("TfplugLayerNorm").TypeConstraint<float>("T"));
 //
 // Several plug-ins in a process may register the same op. Only kernels of the
-// plug-in whose pass creates a node run it, because the node is on its device.
-// An op whose definition changes gets a new name.
+// plug-in whose pass creates a node run it, because the node is on its device
+// (on another host's, the plug-in there does). An op whose definition changes gets a new name.
 namespace tfplug {
 
 namespace passes_internal {

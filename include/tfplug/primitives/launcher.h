@@ -160,8 +160,8 @@ class Launcher {
            Scratch* scratch)
       : table_(table), backend_(backend), stream_(stream), scratch_(scratch) {}
 
-  // Run Backend::Map and Backend::Reduce with operands of any rank, which they
-  // may simplify in place. A run without output elements does nothing.
+  // Run Backend::Map and Reduce (a CompiledBackend's MapLoops and ReduceLoops) for
+  // any rank; may simplify operands in place. Without output elements, do nothing.
   absl::Status Map(const Expression& expression, absl::Span<Operand> inputs,
                    absl::Span<Operand> outputs) {
     TFPLUG_RETURN_IF_ERROR(
