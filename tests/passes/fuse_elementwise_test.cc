@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "capture_stderr.h"
 #include "fusion_graph.h"
 #include "tfplug/passes/default_passes.h"
 
@@ -214,6 +215,8 @@ TEST_CASE("branches and loops") {
     CHECK(f["c/fused"]);
   }
   SUBCASE("a node outside of the branch") {
+    SUBCASE("of a value") {}
+    SUBCASE("of a reference") { f["switch2"].SetOp("RefSwitch"); }
     f.Add("late", "Identity", {"a"});
     f.Add("later", "Identity", {"late"});
     f.Add("b", "Exp", {"later"});
@@ -410,6 +413,33 @@ TEST_CASE("int32 values of the host are compared there") {
   f.Fuse();
   CHECK(f["less"]);
   CHECK(f["not/fused"]);
+}
+
+TEST_CASE("decisions are logged") {
+  Fusion f;
+  f.Feed("x", {2, 2}, {1, 2, 3, 4});
+  f.MatMul("product", {"x", "x"});
+  f.Add("a", "Tanh", {"product"});
+  f.Add("b", "Exp", {"a"});
+  f.Add("between", "Elu", {"b"});
+  f.Add("c", "Mul", {"b", "between"});
+  f.Reduce("sum", "Sum", "c", {-1});
+  f.MatMul("other", {"x", "x"});
+  f.Add("d", "Neg", {"other"});
+  f.Add("out", "Identity", {"other"});
+  setenv("TFPLUG_LOG_FUSION", "1", 1);
+  const std::string log = CaptureStderr([&] { f.Fuse(); });
+  unsetenv("TFPLUG_LOG_FUSION");
+  CHECK(log ==
+        "tfplug: 'd' (Neg) is not fused with 'other' (MatMul): other nodes use "
+        "it as well\n"
+        "tfplug: 'c' (Mul) is not fused with 'b' (Exp): a node between them "
+        "cannot be fused, or the cluster would have too many operands\n"
+        "tfplug: fused 2 ops into 'b/fused' (1 inputs, 1 outputs): Tanh, Exp\n"
+        "tfplug: fused a reduction (Sum) and the ops before it into "
+        "'sum/fused'\n"
+        "tfplug: fused 'product' (MatMul) and the ops after it into "
+        "'b/fused/matmul'\n");
 }
 
 TEST_CASE("the pass is among the default passes") {

@@ -109,6 +109,21 @@ TEST_CASE("an op may have another shape than the product") {
   CHECK(f.Result("out2") == sum);
 }
 
+TEST_CASE("an input is transposed only if the product says so") {
+  for (const char* op : {"MatMul", "BatchMatMulV2"}) {
+    Fusion f;
+    f.Feed("x", {2, 2}, {1, 2, 3, 4});
+    f.Add("product", op, {"x", "x"});
+    f.Add("tanh", "Tanh", {"product"});
+    f.Add("out", "Identity", {"tanh"});
+    f.Fuse();
+    const Node fused = f["tanh/fused/matmul"];
+    REQUIRE(fused);
+    CHECK_FALSE(fused.GetAttr<bool>("transpose_a").value());
+    CHECK_FALSE(fused.GetAttr<bool>("transpose_b").value());
+  }
+}
+
 TEST_CASE("one of two products is fused") {
   Fusion f;
   f.Feed("x", {2, 2}, {1, 2, 3, 4});

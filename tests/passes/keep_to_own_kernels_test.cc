@@ -67,6 +67,7 @@ struct OneNode {
       return text + value.shape().ToString();
     }
     CHECK(node.device() == kDevice);
+    CHECK(node.HasAttr("T"));
     std::string text = std::string(node.op()) + "(";
     for (const Input& input : node.inputs()) {
       if (input.index > 0) text += ", ";
@@ -173,6 +174,7 @@ TEST_CASE("a multiple is a sum again") {
       CHECK(one.f.device() == kCpu);
     } else {
       CHECK(one.Text() == c.expected);
+      if (one.f.op() == "AddN") CHECK(one.f.GetAttr<int64_t>("N").value() == 3);
     }
   }
 }

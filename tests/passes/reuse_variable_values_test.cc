@@ -213,7 +213,7 @@ TEST_CASE("reads that the body of a function preserves become NoOps") {
       b = Mul(r, more)
       new = AddV2(a, b)
       set = AssignVariableOp(v, new, ^r)
-      again = NoOp(^set)
+      again = NoOp(^set) {!dtype}
       c = Neg(new)
       out = Identity(c, ^set))") == "");
 }
