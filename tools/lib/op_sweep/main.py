@@ -96,9 +96,11 @@ def _open(options):
     and the types of kernels that have no device."""
     if options.hostile:
         # Memory is checked for writes outside of tensors (cpu_sim, and cuda_like on its
-        # emulated driver), and kernels that ask for too much of it get none.
+        # emulated driver), and kernels that ask for too much of it get none. (PoCL would
+        # abort in a kernel that uses memory which it could not allocate.)
         os.environ.update(CPU_SIM_CANARIES="1", CPU_SIM_MEMORY="256M", CUDA_LIKE_BFC="0",
-                          CUDA_LIKE_CANARIES="1", CUDA_LIKE_MEMORY="256M")
+                          CUDA_LIKE_CANARIES="1", CUDA_LIKE_MEMORY="256M",
+                          POCL_MEMORY_LIMIT="1")
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     from tensorflow.python.framework import load_library
