@@ -69,7 +69,9 @@ class FourierKernel final : public BackendKernel {
                                [](Value x, Value n) { return x / n; }));
     TFPLUG_ASSIGN_OR_RETURN(
         negate_, MakeExpression({part}, {part}, [](Value x) { return -x; }));
-    TFPLUG_ASSIGN_OR_RETURN(real_, RealFourierCode::Make(part, is_inverse_));
+    if (from_real_ || to_real_) {
+      TFPLUG_ASSIGN_OR_RETURN(real_, RealFourierCode::Make(part, is_inverse_));
+    }
     return absl::OkStatus();
   }
 
@@ -82,14 +84,12 @@ class FourierKernel final : public BackendKernel {
     if (x.num_elements() == 0) return Fill(run, RealView(y), 0);
     const int first = sizes.first, last = x.rank - 1;
     const int64_t n = sizes.lengths.dim(last);
-    // The second half of the last dimension of an IRFFT follows from the first.
-    for (int d = first; d <= last; ++d) {
-      x = ir::Range(x, d, 0,
-                    to_real_ && d == last ? n / 2 + 1 : sizes.lengths.dim(d));
-    }
     double count = 1;
     for (int d = first; d <= last; ++d) {
-      count *= static_cast<double>(sizes.lengths.dim(d));
+      const int64_t length = sizes.lengths.dim(d);
+      count *= static_cast<double>(length);
+      // The second half of the last dimension of an IRFFT follows from the first.
+      x = ir::Range(x, d, 0, to_real_ && d == last ? n / 2 + 1 : length);
     }
     if (to_real_) {
       if (first < last) {
@@ -304,7 +304,8 @@ class FourierKernel final : public BackendKernel {
     TFPLUG_RETURN_IF_ERROR(
         CopyComplex(run, x, ir::Range(data, last, 0, n / 2 + 1)));
     if (n > 1) {  // Element n - k is the conjugate of element k.
-      const Operand from = Reversed(ir::Range(x, last, 1, n / 2 + 1));
+      const Operand from =
+          ir::Reversed(ir::Range(x, last, 1, n / 2 + 1), last, x.rank);
       const Operand to = ir::Range(data, last, n / 2 + 1, n);
       TFPLUG_RETURN_IF_ERROR(Copy(run, PartOf(from, 0), PartOf(to, 0)));
       TFPLUG_RETURN_IF_ERROR(
@@ -321,19 +322,19 @@ class FourierKernel final : public BackendKernel {
     if (half == 1) return absl::OkStatus();
     const int last = x.rank - 1;
     TFPLUG_ASSIGN_OR_RETURN(
-        Operand roots, run.launcher().Allocate(PartType(type_), {2, half - 1}));
-    const auto root = [&](int64_t part) {
-      Operand view = ir::Range(roots, 0, part, part + 1);
-      return Operand::Dense(view.data, view.type, {half - 1});
-    };
-    const Operand cosine = root(0), sine = root(1);
+        const Operand cosine,
+        run.launcher().Allocate(PartType(type_), {half - 1}));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand sine,
+        run.launcher().Allocate(PartType(type_), {half - 1}));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         real_.root,
         {ir::IndexOf(cosine, 0, 1),
          ir::ScalarOf(DataType::kInt64, static_cast<double>(half), cosine)},
         {cosine, sine}));
     const Operand from = ir::Range(x, last, 1, half);
-    const Operand mirrored = Reversed(from), to = ir::Range(y, last, 1, half);
+    const Operand mirrored = ir::Reversed(from, last, x.rank);
+    const Operand to = ir::Range(y, last, 1, half);
     const Shape shape = ShapeOf(from);
     return run.launcher().Map(
         real_.pass,

@@ -42,9 +42,7 @@ class ScanKernel final : public BackendKernel {
     const int64_t size = x.dim(axis);
     for (Operand* view : {&x, &y}) {
       *view = ir::WithDimLast(*view, axis);
-      if (!is_reversed_) continue;
-      view->Advance((size - 1) * view->stride(last));
-      view->stride(last) = -view->stride(last);
+      if (is_reversed_) *view = ir::Reversed(*view, last, x.rank);
     }
     if (is_exclusive_) {
       TFPLUG_RETURN_IF_ERROR(Fill(run, ir::Range(y, last, 0, 1),

@@ -91,11 +91,7 @@ class SerializeManySparseKernel final : public SerializeSparseKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
                             SparseView::Of(in[0], in[1], in[2]));
-    for (int64_t dim : x.shape) {
-      if (dim >= 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected shape dimensions to be non-negative, got ", dim));
-    }
+    TFPLUG_RETURN_IF_ERROR(x.CheckSizes());
     const int64_t rows = x.shape[0];
     // No memory holds the texts of more.
     if (rows > kMostRows) {

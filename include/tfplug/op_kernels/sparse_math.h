@@ -210,13 +210,7 @@ class SparseSoftmaxKernel final : public ReadThenHostKernel {
       return absl::InvalidArgumentError("Input should have rank >= 2, but is " +
                                         Shape(x.shape).ToString());
     }
-    for (const int64_t size : x.shape) {
-      if (size < 0) {
-        return absl::InvalidArgumentError(
-            "Expected shape dimensions to be non-negative, got " +
-            std::to_string(size));
-      }
-    }
+    TFPLUG_RETURN_IF_ERROR(x.CheckSizes());
     const HostArray& y = outputs.Add(in[1].type, {x.size()});
     ir::VisitStored(in[1].type, [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -269,12 +263,7 @@ class SparseReduceKernel final : public ReadThenHostKernel {
     TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
                             SparseView::Of(in[0], in[1], in[2]));
     const auto rank = static_cast<size_t>(x.rank());
-    for (const int64_t size : x.shape) {
-      if (size >= 0) continue;
-      return absl::InvalidArgumentError(
-          "Expected shape dimensions to be non-negative, got " +
-          std::to_string(size));
-    }
+    TFPLUG_RETURN_IF_ERROR(x.CheckSizes());
     std::vector<bool> is_reduced(rank, false);
     if (in[3].shape.rank() > 1) {
       return absl::InvalidArgumentError(

@@ -47,6 +47,17 @@ struct SparseView {
                             static_cast<size_t>(shape.shape.num_elements()))};
   }
 
+  // Fails, in TensorFlow's words, if a size is negative.
+  absl::Status CheckSizes() const {
+    for (const int64_t dim : shape) {
+      if (dim >= 0) continue;
+      return absl::InvalidArgumentError(
+          "Expected shape dimensions to be non-negative, got " +
+          std::to_string(dim));
+    }
+    return absl::OkStatus();
+  }
+
   int64_t size() const { return indices->shape.dim(0); }
   int64_t rank() const { return indices->shape.dim(1); }
   const int64_t* row(int64_t i) const {

@@ -17,14 +17,6 @@
 // k and n / 2 - k of the result. Its inverse begins with such a pass.
 namespace tfplug::op_kernels_internal {
 
-// Returns `view` with the elements of its last dimension in reverse order.
-inline Operand Reversed(Operand view) {
-  const int last = view.rank - 1;
-  view.Advance((view.dim(last) - 1) * view.stride(last));
-  view.stride(last) = -view.stride(last);
-  return view;
-}
-
 // The passes between real and complex numbers, of parts of type `type`. Their
 // inputs are elements k and n / 2 - k and the root of unity of n with exponent k,
 // or, at the edge, what is left of elements 0 and n / 2.

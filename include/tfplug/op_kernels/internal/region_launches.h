@@ -149,7 +149,7 @@ auto Store(const PlaceOf& place_of, const BatchNormGradientOperands& operands) {
 
 // ---- Arguments of one launch -------------------------------------------------
 
-// Makes a launch's arguments of those that are stored. Operands are copied,
+// Makes a launch's arguments from the stored ones. Operands are copied,
 // because their addresses differ from run to run and a primitive may change
 // them.
 class LaunchArguments {
