@@ -255,6 +255,25 @@ def test_parallel_stack(options):
     _check(harness.run(_parallel_stacks, options))
 
 
+def _parallel_stack_in_a_loop():
+    import tensorflow as tf
+
+    @tf.function
+    def f(x):
+        y = tf.zeros([2, 3])
+        for i in tf.range(3):
+            y += tf.parallel_stack([x, tf.cast(i, tf.float32) * x])
+        return y
+    with tf.device("/device:SIM:0"):
+        return f(tf.constant([1.0, 2.0, 3.0])).numpy().tolist()
+
+
+def test_parallel_stack_in_a_loop():  # which the CPU rejects
+    result = harness.run(_parallel_stack_in_a_loop)
+    assert result.ok, result
+    assert result.value == [[3.0, 6.0, 9.0]] * 2
+
+
 # ---- Normalizations that TensorFlow fuses if its own kernels use oneDNN
 
 def _normalizations():

@@ -13,6 +13,7 @@
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/passes/internal/expansion.h"
 #include "tfplug/passes/internal/fused_norms.h"
+#include "tfplug/passes/internal/parallel_concats.h"
 #include "tfplug/passes/internal/split_sums.h"
 
 #pragma GCC visibility push(hidden)
@@ -85,7 +86,8 @@ class KeepToOwnKernels : public GraphPass {
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasAnyKernel()) return absl::OkStatus();
     for (const auto restore : {&passes_internal::SplitSums::Rejoin,
-                               &passes_internal::FusedNorms::Split}) {
+                               &passes_internal::FusedNorms::Split,
+                               &passes_internal::ParallelConcats::Replace}) {
       if (auto s = restore(graph, context); !s.ok()) return s;
     }
     // The ops of a formula may have formulas of their own.
