@@ -83,6 +83,7 @@ class ParallelConcats {
     const std::vector<Node> updates = FindUpdates(start, context);
     if (updates.empty() || !type.ok()) return absl::OkStatus();
     std::vector<Output> inputs;
+    inputs.reserve(updates.size() + 1);
     for (const Node update : updates) inputs.push_back(update.input(1));
     const std::string device(inputs[0].node.device());
     bool is_on_device = *type == DataType::kInt32 ||
