@@ -202,10 +202,12 @@ struct Fake {
   Fake() {
     is_lost = is_paused = false;
     submissions_left = batches_left = -1;
+    CHECK(live_buffers == 1);  // no earlier machine has left any
   }
   ~Fake() {
     Set(is_paused, false);
     for (Stream* stream : {&a, &b}) stream->BlockHostUntilDone().IgnoreError();
+    CHECK(allocator.Deallocate(memory) == absl::OkStatus());
   }
   static void Set(bool& flag, bool value) {
     const std::lock_guard<std::mutex> lock(mutex);

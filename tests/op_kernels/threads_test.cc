@@ -130,6 +130,10 @@ TEST_CASE(
 }
 
 TEST_CASE("an output that no memory can hold fails the op") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  MESSAGE("skipped: a sanitizer's operator new ends the process, not the op");
+  return;
+#endif
   tfplug::Fixture<Platform> fixture;
   tfplug::testing::KernelRegistry::Get().Refill(&TF_InitKernel);
   float result = 0;
