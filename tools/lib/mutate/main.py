@@ -149,12 +149,14 @@ class Test:
                                 capture_output=True, check=False)
         return result.returncode and "it does not link:\n" + result.stderr[-1000:]
 
-    def run(self, mutant=0, trace="", timeout=120.0):
-        """Returns whether the test passes with this mutant."""
+    def run(self, mutant=0, trace="", timeout=600.0):
+        """Returns whether the test passes with this mutant. It ends with the first case
+        that fails."""
         try:
             return subprocess.run(
-                [self.made], cwd=self.build, stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=timeout, check=False,
+                [self.made, "--abort-after=1"], cwd=self.build,
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout,
+                check=False,
                 preexec_fn=None if self.is_sanitized else limit_memory,
                 env={**self.environment, "TFPLUG_MUTANT": str(mutant),
                      "TFPLUG_MUTANT_TRACE": str(trace)}).returncode == 0

@@ -127,10 +127,11 @@ class Header:
                        not self.lines[i].lstrip().startswith("//")), "")
         starts = before.endswith((";", "{", "}", ":")) or bool(
             re.match(r"\s*(\} )?(else )?(if|for|while) .*\)$", before))
-        found_regions = list(regions(code, starts))
+        strings = [m.span() for m in re.finditer(r'"(\\.|[^"])*"|\'[^\']*\'', code)]
+        found_regions = [region for region in regions(code, starts)
+                         if not any(a < region[0] < b for a, b in strings)]
         is_statement = (starts and is_balanced(code) and
                         STATEMENT.match(code[indent:]) is not None)
-        strings = [m.span() for m in re.finditer(r'"(\\.|[^"])*"|\'[^\']*\'', code)]
         number = index + 1
 
         def region_of(begin, end):
