@@ -232,10 +232,13 @@ INVALID = [
     ("Unpack", dict(value=[1.0] * 3, num=2, axis=0), "must equal 2"),
     ("Slice", dict(input=[1.0] * 3, begin=[2], size=[2]), "Expected "),
     ("Slice", dict(input=[1.0] * 3, begin=[-1], size=[1]), "Expected "),
+    ("StridedSlice", dict(input=[1.0] * 3, begin=[3], end=[4], strides=[1],
+                          shrink_axis_mask=1), "slice index 3 of dimension 0"),
     ("StridedSliceGrad", dict(shape=[3], begin=[0], end=[2], strides=[1],
                               dy=[1.0]), "instead of"),
     ("StridedSliceGrad", dict(shape=[3], begin=[0], end=[2], strides=[0],
                               dy=[1.0]), "non-zero"),
+    ("ReluGrad", dict(gradients=[1.0], features=[1.0, 2.0]), "must have the same shape"),
     ("ReverseV2", dict(tensor=[1.0], axis=[0, -1]), "more than once"),
     ("GatherV2", dict(params=[1.0], indices=[0], axis=1),
      "Shape must be at least rank 2 but is rank 1"),
@@ -295,7 +298,8 @@ def get_error(op, arguments):
     extra = ({"dtype": tf.float32} if op == "StatelessRandomNormalV2" else {})
 
     def convert(name, value):
-        if isinstance(value, str) or name in ("num_split", "num", "batch_dims"):
+        if isinstance(value, str) or name in (
+                "num_split", "num", "batch_dims", "shrink_axis_mask"):
             return value if op != "LinSpace" else tf.constant(value)
         if (name, op) in (("axis", "Pack"), ("axis", "Unpack"), ("k", "ApproxTopK")):
             return value
