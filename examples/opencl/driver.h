@@ -23,8 +23,8 @@ class Driver final : public tfplug::DriverTable<cl_int> {
   std::string found;                  // the answer of Load
   std::vector<cl_device_id> devices;  // of all platforms; set by Load
   // For each device, that of all devices of its platform, which can copy to each
-  // other; null if it has none. They live as long as the process.
-  std::vector<cl_context> contexts;
+  // other; null if it has none. They and the vector live as long as the process.
+  std::vector<cl_context>& contexts = *new std::vector<cl_context>;
 
 #define CL(name) tfplug::DriverFunction<decltype(::name)> name{*this, #name};
   // clang-format off
