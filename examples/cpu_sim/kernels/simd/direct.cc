@@ -132,6 +132,31 @@ void ForwardPixels(const Loops& loops, const float* x, const float* filter,
   }
 }
 
+// Computes `count` adjacent pixels. A few that are left over cost more than a
+// block, for each waits for its own sum: the last block repeats some pixels.
+template <int lanes, int vectors, int pixels>
+void ForwardRow(const Loops& loops, int64_t count, const float* x,
+                const float* filter, float* y) {
+  if constexpr (pixels > 1) {
+    if (count < pixels) {
+      return ForwardRow<lanes, vectors, pixels / 2>(loops, count, x, filter, y);
+    }
+  }
+  const auto forward = [&](auto some, int64_t p) {
+    ForwardPixels<lanes, vectors, some>(loops, x + p * loops.x_pixel, filter,
+                                        y + p * loops.depth);
+  };
+  int64_t p = 0;
+  for (; p + pixels <= count; p += pixels) {
+    forward(std::integral_constant<int, pixels>(), p);
+  }
+  if (p + 1 < count) {
+    forward(std::integral_constant<int, pixels>(), count - pixels);
+  } else if (p < count) {
+    forward(std::integral_constant<int, 1>(), p);
+  }
+}
+
 void ForwardImages(const Conv2D& given, const Epilogue& epilogue,
                    const float* x, const float* filter, float* y,
                    float* workspace) {
@@ -143,18 +168,8 @@ void ForwardImages(const Conv2D& given, const Epilogue& epilogue,
     for (int64_t row = 0; row < conv.rows.out; ++row) {
       const float* const from = image.data + row * conv.rows.stride * image.row;
       ForEachBlockOf(conv.out_depth, [&](auto lanes, auto vectors, int64_t c) {
-        constexpr int kPixels = kElements<vectors>;
-        int64_t p = 0;
-        for (; p + kPixels <= pixels; p += kPixels) {
-          ForwardPixels<lanes, vectors, kPixels>(
-              loops, from + p * loops.x_pixel, filter + c,
-              y + p * conv.out_depth + c);
-        }
-        for (; p < pixels; ++p) {
-          ForwardPixels<lanes, vectors, 1>(loops, from + p * loops.x_pixel,
-                                           filter + c,
-                                           y + p * conv.out_depth + c);
-        }
+        ForwardRow<lanes, vectors, kElements<vectors>>(loops, pixels, from,
+                                                       filter + c, y + c);
       });
       Apply(epilogue, pixels, conv.out_depth, y, y);
       y += pixels * conv.out_depth;
