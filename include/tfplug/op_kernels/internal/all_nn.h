@@ -15,6 +15,7 @@
 #include "tfplug/op_kernels/registrar.h"
 #include "tfplug/op_kernels/resample.h"
 #include "tfplug/op_kernels/resize.h"
+#include "tfplug/op_kernels/rnn.h"
 #include "tfplug/op_kernels/softmax.h"
 #include "tfplug/op_kernels/spatial.h"
 #include "tfplug/op_kernels/training.h"
@@ -37,6 +38,7 @@ TFPLUG_SEPARABLE void AllNnOps(const Registrar& registrar) {
   QuantizeOps(registrar);
   ResampleOps(registrar);
   ResizeOps(registrar);
+  RnnOps(registrar);
   SoftmaxOps(registrar);
   SpatialOps(registrar);
   TrainingOps(registrar);

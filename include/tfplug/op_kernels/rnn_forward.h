@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_RNN_FORWARD_H_
+#define TFPLUG_OP_KERNELS_RNN_FORWARD_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tfplug/op_kernels/rnn_kernel.h"
+
+#pragma GCC visibility push(hidden)
+
+// The kernel of recurrent layers. The products of all inputs of a layer are one
+// MatMul; a step is a MatMul and a Map.
+namespace tfplug::op_kernels_internal {
+
+class RnnForward final : public RnnKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_RETURN_IF_ERROR(RnnKernel::Init(construction));
+    TFPLUG_ASSIGN_OR_RETURN(is_training_,
+                            construction.GetAttr<bool>("is_training"));
+    TFPLUG_ASSIGN_OR_RETURN(step_, layout_.cell.Step(type_, is_training_));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Arguments args, Read(run));
+    const RnnSizes& sizes = args.sizes;
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output,
+                            run.AllocateOutput(0, layout_.OutputShape(sizes)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand last_h,
+                            run.AllocateOutput(1, layout_.StateShape(sizes)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand last_c,
+                            run.AllocateOutput(2, layout_.CellShape(sizes)));
+    const int64_t size = sizes.reserve();
+    TFPLUG_ASSIGN_OR_RETURN(Operand reserve,
+                            run.AllocateOutput(3, {is_training_ ? size : 0}));
+    if (!is_training_) {
+      TFPLUG_ASSIGN_OR_RETURN(reserve, Allocate(run, {size}));
+    }
+    if (has_host_reserved_) {
+      TFPLUG_RETURN_IF_ERROR(run.AllocateOutput(4, {0}).status());
+    }
+    if (!layout_.cell.has_cell()) TFPLUG_RETURN_IF_ERROR(Fill(run, last_c, 0));
+    Operand x = args.x;
+    for (int64_t layer = 0; layer < sizes.layers; ++layer) {
+      const Operand y = layer + 1 == sizes.layers
+                            ? layout_.TimeMajor(output)
+                            : sizes.LayerOutput(reserve, layer);
+      for (int64_t d = 0; d < sizes.directions; ++d) {
+        const int64_t p = layer * sizes.directions + d;
+        TFPLUG_RETURN_IF_ERROR(RunOne(
+            run, args, p, x,
+            ir::Range(y, 2, d * sizes.units, (d + 1) * sizes.units), reserve,
+            layout_.TimeMajor(last_h),
+            layout_.cell.has_cell() ? layout_.TimeMajor(last_c) : Operand()));
+      }
+      x = y;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Runs one direction of a layer.
+  absl::Status RunOne(OpRun& run, const Arguments& args, int64_t p,
+                      const Operand& x, const Operand& y,
+                      const Operand& reserve, const Operand& last_h,
+                      const Operand& last_c) const {
+    const RnnSizes& sizes = args.sizes;
+    const RnnCell& cell = layout_.cell;
+    const bool is_reverse = sizes.IsReverse(p);
+    const RnnWeights weights = sizes.WeightsOf(args.params, p);
+    const RnnReserve arrays = sizes.ReserveOf(reserve, p);
+    const int64_t first = is_reverse ? sizes.time : 0;
+    const int64_t last = sizes.time - first;
+    TFPLUG_RETURN_IF_ERROR(
+        Copy(run, AtIndex(args.h, p), AtIndex(arrays.h, first)));
+    if (cell.has_cell()) {
+      TFPLUG_RETURN_IF_ERROR(
+          Copy(run, AtIndex(args.c, p), AtIndex(arrays.c, first)));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand of_x, Products(run, x, weights));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand of_h,
+        Allocate(run, {sizes.batch, sizes.gates() * sizes.units}));
+    for (int64_t k = 0; k < sizes.time && sizes.batch > 0; ++k) {
+      const int64_t t = is_reverse ? sizes.time - 1 - k : k;
+      const int64_t from = is_reverse ? t + 1 : t, to = is_reverse ? t : t + 1;
+      TFPLUG_RETURN_IF_ERROR(run.launcher().MatMul(
+          AtIndex(arrays.h, from), ir::Transposed(weights.of_state), of_h));
+      std::vector<Operand> in, out;
+      AddParts(AtIndex(of_x, t), cell.gates, in);
+      AddParts(of_h, cell.gates, in);
+      if (cell.has_candidate()) in.push_back(sizes.CandidateBias(weights));
+      in.push_back(AtIndex(arrays.h, from));
+      out.push_back(AtIndex(arrays.h, to));
+      if (cell.has_cell()) {
+        in.push_back(AtIndex(arrays.c, from));
+        out.push_back(AtIndex(arrays.c, to));
+      }
+      in.push_back(sizes.ForUnits(AtIndex(args.valid, t)));
+      if (is_training_) AddParts(AtIndex(arrays.stored, t), cell.stored, out);
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(step_, absl::MakeSpan(in), absl::MakeSpan(out)));
+    }
+    Operand valid = args.valid;
+    valid.AddDim(sizes.units, 0);
+    const int64_t begin = is_reverse ? 0 : 1;
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+        keep_valid_, {ir::Range(arrays.h, 0, begin, begin + sizes.time), valid},
+        {y}));
+    TFPLUG_RETURN_IF_ERROR(
+        Copy(run, AtIndex(arrays.h, last), AtIndex(last_h, p)));
+    return cell.has_cell()
+               ? Copy(run, AtIndex(arrays.c, last), AtIndex(last_c, p))
+               : absl::OkStatus();
+  }
+
+  // Returns the products of all inputs and the biases, [time, batch, gates *
+  // units].
+  absl::StatusOr<Operand> Products(OpRun& run, const Operand& x,
+                                   const RnnWeights& weights) const {
+    const int64_t width = weights.of_input.dim(0);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand bias, Allocate(run, {width}));
+    const int64_t both =
+        layout_.cell.has_candidate() ? width / layout_.cell.gates * 2 : width;
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Map(add_,
+                           {ir::Range(weights.input_bias, 0, 0, both),
+                            ir::Range(weights.state_bias, 0, 0, both)},
+                           {ir::Range(bias, 0, 0, both)}));
+    TFPLUG_RETURN_IF_ERROR(Copy(run,
+                                ir::Range(weights.input_bias, 0, both, width),
+                                ir::Range(bias, 0, both, width)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand products,
+                            Allocate(run, {x.dim(0), x.dim(1), width}));
+    if (products.num_elements() == 0) return products;
+    const Operand matrix = AsRows(products);
+    TFPLUG_RETURN_IF_ERROR(run.launcher().MatMulMap(
+        AsRows(x), ir::Transposed(weights.of_input), add_,
+        {ir::WithDim(bias, 0, matrix.dim(0))}, {matrix}));
+    return products;
+  }
+
+  bool is_training_ = false;
+  Expression step_;
+};
+
+}  // namespace tfplug::op_kernels_internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_RNN_FORWARD_H_
