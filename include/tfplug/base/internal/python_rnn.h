@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_INTERNAL_PYTHON_RNN_H_
+#define TFPLUG_BASE_INTERNAL_PYTHON_RNN_H_
+
+#pragma GCC visibility push(hidden)
+
+// Python code with which Keras 3 trains its layers LSTM and GRU with CudnnRNNV3, a
+// single op instead of a loop, if a plug-in has a kernel for it. Keras does so
+// itself for GPUs, and only for masks of sequences that are padded on the right.
+//
+// It is for training only: a model that is exported, and one that predicts, has
+// ordinary ops, which run everywhere.
+namespace tfplug::internal {
+
+inline constexpr char kPythonRnn[] = R"py(
+def after_import(name, function):
+  """Calls function(module) once the module is imported."""
+  import importlib.util
+  import sys
+
+  if name in sys.modules:
+    return function(sys.modules[name])
+
+  class Finder:
+    def find_spec(self, found, path=None, target=None):
+      if found != name:
+        return None
+      sys.meta_path.remove(self)
+      spec = importlib.util.find_spec(name)
+      if spec is not None:
+        execute = spec.loader.exec_module
+        def exec_module(module):
+          execute(module)
+          function(module)
+        spec.loader.exec_module = exec_module
+      return spec
+
+  sys.meta_path.insert(0, Finder())
+
+def train_with_rnn_kernels(device_type):
+  def device_has_kernel(tf, types, x):
+    """Returns whether the current device has a kernel for the type of x."""
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import kernels
+
+    if tf.executing_eagerly():
+      device = context.context().device_name
+    else:
+      device = tf.constant(0).op.device
+    spec = tf.DeviceSpec.from_string(device or "")
+    if spec.device_type not in (None, *types):
+      return False
+    found = kernels.get_registered_kernels_for_op("CudnnRNNV3").kernel
+    return any(
+        kernel.device_type == (spec.device_type or kernel.device_type)
+        and kernel.device_type in types
+        and tf.config.list_logical_devices(kernel.device_type)
+        and all(x.dtype.as_datatype_enum in c.allowed_values.list.type
+                for c in kernel.constraint if c.name == "T")
+        for kernel in found)
+
+  def run(tf, mode, layer, x, states, mask):
+    """Returns what Keras' inner_loop returns. Steps that are masked, which leave
+    state and output as they are, follow the others for the kernel."""
+    cell = layer.cell
+    convert = tf.convert_to_tensor
+    kernel, recurrent, bias = (
+        convert(v) for v in (cell.kernel, cell.recurrent_kernel, cell.bias))
+    if layer.go_backwards:
+      x = tf.reverse(x, [1])
+      mask = mask if mask is None else tf.reverse(mask, [1])
+    steps = tf.shape(x)[1]
+    if mask is None:
+      lengths = tf.fill([tf.shape(x)[0]], steps)
+    else:
+      order = tf.math.top_k(tf.cast(mask, x.dtype), steps).indices
+      x = tf.gather(x, order, axis=1, batch_dims=1)
+      lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
+    # An LSTM of Keras has one bias, a GRU has two.
+    biases = [bias, tf.zeros_like(bias)] if mode == "lstm" else [bias]
+    params = tf.concat([tf.reshape(v, [-1]) for v in (
+        tf.transpose(kernel), tf.transpose(recurrent), *biases)], 0)
+    y, h, c, _, _ = tf.raw_ops.CudnnRNNV3(
+        input=x, input_h=states[0][:, None],
+        input_c=states[1][:, None] if mode == "lstm" else tf.zeros([], x.dtype),
+        params=params, sequence_lengths=lengths, rnn_mode=mode, time_major=False)
+    last = h = h[:, 0]
+    if mask is not None:
+      last = tf.where(lengths[:, None] > 0, h, tf.zeros_like(h))
+    if not layer.return_sequences:
+      y = last[:, None]
+    elif mask is not None:
+      done = tf.cumsum(tf.cast(mask, tf.int32), 1)
+      y = tf.gather(y, tf.maximum(done - 1, 0), axis=1, batch_dims=1)
+      is_set = mask if layer.zero_output_for_mask else done > 0
+      y = tf.where(is_set[:, :, None], y, tf.zeros_like(y))
+    return last, y, [h, c[:, 0]] if mode == "lstm" else [h]
+
+  def adapt(module, name, mode):
+    import functools
+    import tensorflow as tf
+    from keras.src import activations
+    from keras.src import backend
+
+    layer_class = getattr(module, name)
+    if backend.backend() != "tensorflow" or not hasattr(
+        layer_class, "inner_loop"):
+      return
+    types = layer_class.__dict__.get("_tfplug_types")
+    if types is not None:
+      return types.append(device_type)
+    types = [device_type]
+
+    original = layer_class.inner_loop
+
+    @functools.wraps(original)
+    def inner_loop(layer, sequences, initial_state, mask, training=False):
+      cell = layer.cell
+      masks, states = tf.nest.flatten(mask), tf.nest.flatten(initial_state)
+      mask = masks[0] if masks else None
+      is_usual = (
+          training is True and layer.use_cudnn in ("auto", True)
+          and not layer.unroll and not layer.recurrent_dropout
+          and cell.activation is activations.tanh
+          and cell.recurrent_activation is activations.sigmoid
+          and cell.bias is not None and getattr(cell, "reset_after", True))
+      x = tf.convert_to_tensor(sequences)
+      if not is_usual or x.shape.rank != 3 or (
+          mask is not None and mask.shape.rank != 2) or not device_has_kernel(
+              tf, types, x):
+        return original(layer, sequences, initial_state, mask, training)
+      if layer.dropout:
+        x *= tf.expand_dims(cell.get_dropout_mask(x[:, 0, :]), 1)
+      mask = mask if mask is None else tf.cast(mask, tf.bool)
+      return run(tf, mode, layer, x, states, mask)
+
+    layer_class.inner_loop = inner_loop
+    layer_class._tfplug_types = types
+
+  for name, mode in (("LSTM", "lstm"), ("GRU", "gru")):
+    after_import(f"keras.src.layers.rnn.{mode}",
+                 lambda module, name=name, mode=mode: adapt(module, name, mode))
+)py";
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BASE_INTERNAL_PYTHON_RNN_H_
