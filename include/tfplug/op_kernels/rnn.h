@@ -80,30 +80,17 @@ class RnnParamsKernel : public BackendKernel {
 
 class RnnParamsSize final : public RnnParamsKernel {
  public:
-  absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_RETURN_IF_ERROR(RnnParamsKernel::Init(construction));
-    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("S"));
-    return absl::OkStatus();
-  }
-
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const RnnSizes sizes, ReadSizes(run));
     TFPLUG_ASSIGN_OR_RETURN(const int64_t count, sizes.CountParams());
-    TFPLUG_ASSIGN_OR_RETURN(Tensor size, run.context().AllocateOutput(0, {1}));
-    if (type_ == DataType::kInt64) {
-      size.flat<int64_t>()[0] = count;
-      return absl::OkStatus();
-    }
     if (count > std::numeric_limits<int32_t>::max()) {
       return absl::InvalidArgumentError("the RNN has " + std::to_string(count) +
                                         " parameters, too many for int32");
     }
+    TFPLUG_ASSIGN_OR_RETURN(Tensor size, run.context().AllocateOutput(0, {1}));
     size.flat<int32_t>()[0] = static_cast<int32_t>(count);
     return absl::OkStatus();
   }
-
- private:
-  DataType type_{};
 };
 
 class RnnCanonicalToParams final : public RnnParamsKernel {
@@ -175,12 +162,10 @@ inline void RnnOps(const Registrar& registrar) {
         .HostMemory("num_units")
         .HostMemory("input_size");
   };
-  for (const DataType type : {DataType::kInt32, DataType::kInt64}) {
-    registrar.Add<RnnParamsSize>(with_sizes("CudnnRNNParamsSize")
-                                     .HostMemory("params_size")
-                                     .TypeConstraint("S", {type}),
-                                 "T", kFloatTypes);
-  }
+  registrar.Add<RnnParamsSize>(with_sizes("CudnnRNNParamsSize")
+                                   .HostMemory("params_size")
+                                   .TypeConstraint("S", {DataType::kInt32}),
+                               "T", kFloatTypes);
   for (const std::string version : {"", "V2"}) {
     registrar.Add<RnnCanonicalToParams>(
         with_sizes("CudnnRNNCanonicalToParams" + version), "T", kFloatTypes);

@@ -8,8 +8,8 @@
 // single op instead of a loop, if a plug-in has a kernel for it. Keras does so
 // itself for GPUs, and only for masks of sequences that are padded on the right.
 //
-// It is for training only: a model that is exported, and one that predicts, has
-// ordinary ops, which run everywhere.
+// Unless the device's type is GPU, it is for training only: a model that is
+// exported, and one that predicts, has ordinary ops, which run everywhere.
 namespace tfplug::internal {
 
 inline constexpr char kPythonRnn[] = R"py(
@@ -38,16 +38,25 @@ def after_import(name, function):
   sys.meta_path.insert(0, Finder())
 
 def train_with_rnn_kernels(device_type):
+  def device_of_scope(tf):
+    """Returns the device on which ops are placed; those of a function have that of
+    the call unless their scope says more."""
+    from tensorflow.python.eager import context
+
+    graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    while graph is not None:
+      with graph.as_default():
+        device = tf.constant(0).op.device
+      if device:
+        return device
+      graph = getattr(graph, "outer_graph", None)
+    return context.context().device_name or ""
+
   def device_has_kernel(tf, types, x):
     """Returns whether the current device has a kernel for the type of x."""
-    from tensorflow.python.eager import context
     from tensorflow.python.framework import kernels
 
-    if tf.executing_eagerly():
-      device = context.context().device_name
-    else:
-      device = tf.constant(0).op.device
-    spec = tf.DeviceSpec.from_string(device or "")
+    spec = tf.DeviceSpec.from_string(device_of_scope(tf))
     if spec.device_type not in (None, *types):
       return False
     found = kernels.get_registered_kernels_for_op("CudnnRNNV3").kernel
@@ -86,13 +95,14 @@ def train_with_rnn_kernels(device_type):
         params=params, sequence_lengths=lengths, rnn_mode=mode, time_major=False)
     last = h = h[:, 0]
     if mask is not None:
-      last = tf.where(lengths[:, None] > 0, h, tf.zeros_like(h))
+      # The output of a masked step is zero, or that of the last one before.
+      done = tf.cumsum(tf.cast(mask, tf.int32), 1)
+      is_set = mask if layer.zero_output_for_mask else done > 0
+      last = tf.where(is_set[:, -1:], h, tf.zeros_like(h))
     if not layer.return_sequences:
       y = last[:, None]
     elif mask is not None:
-      done = tf.cumsum(tf.cast(mask, tf.int32), 1)
       y = tf.gather(y, tf.maximum(done - 1, 0), axis=1, batch_dims=1)
-      is_set = mask if layer.zero_output_for_mask else done > 0
       y = tf.where(is_set[:, :, None], y, tf.zeros_like(y))
     return last, y, [h, c[:, 0]] if mode == "lstm" else [h]
 
@@ -119,7 +129,7 @@ def train_with_rnn_kernels(device_type):
       masks, states = tf.nest.flatten(mask), tf.nest.flatten(initial_state)
       mask = masks[0] if masks else None
       is_usual = (
-          training is True and layer.use_cudnn in ("auto", True)
+          (training is True or "GPU" in types) and layer.use_cudnn in ("auto", True)
           and not layer.unroll and not layer.recurrent_dropout
           and cell.activation is activations.tanh
           and cell.recurrent_activation is activations.sigmoid
