@@ -54,11 +54,11 @@ class RnnGradient final : public RnnKernel {
                             run.AllocateOutput(0, ShapeOf(x)));
     TFPLUG_ASSIGN_OR_RETURN(const Operand first_dh,
                             run.AllocateOutput(1, layout_.StateShape(sizes)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand c, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand first_dc,
-                            run.AllocateOutput(2, layout_.CellShape(sizes)));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Operand dparams,
-        run.AllocateOutput(3, {args.params.num_elements()}));
+                            run.AllocateOutput(2, ShapeOf(c)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dparams,
+                            run.AllocateOutput(3, ShapeOf(args.params)));
     Operand states_dc;
     if (layout_.cell.has_cell()) {
       states_dc = layout_.TimeMajor(first_dc);

@@ -150,3 +150,27 @@ def _truncated(g):
 def _random_rates(g):
     g.put("shape", [1000])
     g.put("alpha" if g.op == "RandomGamma" else "rate", 2)
+
+
+@row("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 "
+     "CudnnRNNBackpropV3")
+def _cudnn_rnn(g):
+    time, batch, inputs, units = (g.integer(1, 4) for _ in range(4))
+    mode = g.choice(["lstm", "gru", "rnn_tanh", "rnn_relu"])
+    gates = {"lstm": 4, "gru": 3}.get(mode, 1)
+    stored = 4 if gates > 1 else 0
+    state, output = [1, batch, units], [time, batch, units]
+    cell = state if mode == "lstm" else []
+    reserve = ((time + 1) * (1 + (mode == "lstm")) + time * stored) * batch * units
+    _shapes(g, input=[time, batch, inputs], input_h=state, input_c=cell,
+            params=[gates * units * (inputs + units + 2)], output=output,
+            output_h=state, output_c=cell, output_backprop=output,
+            output_h_backprop=state, output_c_backprop=cell, reserve_space=[reserve],
+            host_reserved=[0])
+    if g.op.endswith("V3"):
+        g.put("sequence_lengths", [g.integer(0, time) for _ in range(batch)])
+    g.attrs.update(rnn_mode=mode.encode(), input_mode=b"linear_input", dropout=0.0,
+                   direction=b"unidirectional")
+    g.attrs.update((name, value) for name, value in
+                   {"is_training": True, "num_proj": 0, "time_major": True}.items()
+                   if g.has(name))
