@@ -83,11 +83,12 @@ struct Loops {
 template <typename Use>
 void ForEachBlockOf(int64_t depth, Use use) {
   using std::integral_constant;
+  constexpr int64_t kStep = kWidth;
   int64_t c = 0;
-  for (; c + 4 * kWidth <= depth; c += 4 * kWidth) {
+  for (; c + 4 * kStep <= depth; c += 4 * kStep) {
     use(integral_constant<int, kWidth>(), integral_constant<int, 4>(), c);
   }
-  for (; c + 2 * kWidth <= depth; c += 2 * kWidth) {
+  for (; c + 2 * kStep <= depth; c += 2 * kStep) {
     use(integral_constant<int, kWidth>(), integral_constant<int, 2>(), c);
   }
   for (; c + kWidth <= depth; c += kWidth) {
@@ -116,7 +117,7 @@ void ForwardPixels(const Loops& loops, const float* x, const float* filter,
   for (int64_t r = 0; r < loops.rows; ++r, x += loops.x_row) {
     for (int64_t i = 0; i < loops.run; ++i, filter += loops.depth) {
       Vector<lanes> weights[vectors];
-      for (int v = 0; v < vectors; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         weights[v] = Load<lanes>(filter + v * lanes);
       }
       for (int p = 0; p < pixels; ++p) {
@@ -126,7 +127,7 @@ void ForwardPixels(const Loops& loops, const float* x, const float* filter,
     }
   }
   for (int p = 0; p < pixels; ++p) {
-    for (int v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < vectors; ++v) {
       Store<lanes>(sums[p][v], y + p * loops.depth + v * lanes);
     }
   }
@@ -219,7 +220,7 @@ void AddProducts(const Loops& loops, int64_t lines, int64_t pixels,
     const float *from = x, *gradient = dy;
     for (int64_t p = 0; p < pixels; ++p) {
       Vector<lanes> of_pixel[vectors];
-      for (int v = 0; v < vectors; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         of_pixel[v] = Load<lanes>(gradient + v * lanes);
       }
       for (int e = 0; e < elements; ++e) {
@@ -230,7 +231,7 @@ void AddProducts(const Loops& loops, int64_t lines, int64_t pixels,
     }
   }
   for (int e = 0; e < elements; ++e) {
-    for (int v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < vectors; ++v) {
       float* const to = dfilter + e * loops.depth + v * lanes;
       Store<lanes>(Load<lanes>(to) + sums[e][v], to);
     }
