@@ -70,9 +70,9 @@ struct RnnSizes {
   // Returns the number of parameters: the weights of all layers, of the input
   // before those of the state, and then their biases in the same order.
   absl::StatusOr<int64_t> CountParams() const {
-    const double most = static_cast<double>(units) * cell.gates *
-                        static_cast<double>(count()) *
-                        (static_cast<double>(input) + 3.0 * units + 2.0);
+    const auto of = [](int64_t n) { return static_cast<double>(n); };
+    const double most =
+        of(width()) * of(count()) * (of(input) + 3 * of(units) + 2);
     if (most > 1e18) {
       return absl::InvalidArgumentError("the RNN has too many parameters");
     }
