@@ -71,8 +71,8 @@ struct RnnSizes {
   // before those of the state, and then their biases in the same order.
   absl::StatusOr<int64_t> CountParams() const {
     const auto of = [](int64_t n) { return static_cast<double>(n); };
-    const double most =
-        of(width()) * of(count()) * (of(input) + 3 * of(units) + 2);
+    const double most = of(cell.gates) * of(units) * of(count()) *
+                        (of(input) + 3 * of(units) + 2);
     if (most > 1e18) {
       return absl::InvalidArgumentError("the RNN has too many parameters");
     }
