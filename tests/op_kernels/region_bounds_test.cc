@@ -119,6 +119,21 @@ TEST_CASE("branches and loops bound regions") {
   CHECK(g.NumRegions() == 4);
 }
 
+TEST_CASE("a copy to the other kind of memory bounds regions") {
+  RegionGraph g;
+  g.Add(R"(
+      x = Placeholder()
+      perm: int32[1] = [0]
+      a = Tanh(x)
+      shape = Shape(a)
+      b = Transpose(shape, perm) {T=int32}
+      c = Transpose(b, perm) {T=int32}
+      out = Identity(c) {T=int32})");
+  g.Compile();
+  // Shape leaves its result in host memory; TensorFlow copies it for Transpose.
+  CHECK(g.NumRegions() == 2);
+}
+
 // What leaves the loop comes from `mask` in the second iteration, although no
 // edge leads there but the one that closes the loop.
 TEST_CASE("a path through an iteration of a loop prevents a cycle") {
