@@ -154,6 +154,16 @@ TEST_CASE("a transposed matrix and a value for each of its rows") {
   }
 }
 
+TEST_CASE("a bool scalar that is not 0 is true") {
+  const Expression number =
+      *MakeExpression({DataType::kBool}, {DataType::kInt32},
+                      [](Value x) { return Cast(x, DataType::kInt32); });
+  std::vector<int32_t> out(3);
+  const auto view = Operand::Dense(out.data(), DataType::kInt32, {3});
+  HostMap(number, {ir::ScalarOf(DataType::kBool, 2, view)}, {view});
+  CHECK(out == std::vector<int32_t>{1, 1, 1});
+}
+
 TEST_CASE("Map of several operations, which use each other's results") {
   using testing::CaseMaker;
   Fixture<minimal::Platform> fixture;
