@@ -108,6 +108,7 @@ class CppBackend : public CompiledBackend<minimal::Stream, CppProgram> {
   absl::Status Launch(minimal::Stream&, CppProgram& program, const Grid& grid,
                       const KernelArguments& arguments) override {
     ++launches;
+    CHECK(grid.group_size == 1);  // one call runs a group
     std::vector<void*> list;
     for (void* const& pointer : arguments.pointers) {
       list.push_back(const_cast<void**>(&pointer));

@@ -64,6 +64,17 @@ TEST_CASE("a target that kernels cannot be made for is refused") {
   }
 }
 
+TEST_CASE("a device's limit is met by halving the size of groups") {
+  for (const auto& [most, size] :
+       {std::pair(1024, 256), {256, 256}, {255, 128}, {64, 64}, {1, 32}}) {
+    Target target;
+    target.language = &Cpp();
+    target.group_size = 256;
+    target.LimitGroupSize(static_cast<size_t>(most));
+    CHECK(target.group_size == size);
+  }
+}
+
 // Returns a toy: C++ of a processor with one function of floats.
 tfplug::Language ToyLanguage() {
   tfplug::Language toy;
