@@ -157,6 +157,8 @@ TEST_CASE("long reductions are computed in parts") {
   ForEachForm(100, [&](CppBackend& backend, Launcher launcher) {
     check(launcher, 70000, 128, false);  // enough groups, whose items loop
     CHECK(backend.launches == 2);
+    check(launcher, 5000, 211, false);  // three parts, and one more term
+    CHECK(backend.launches == 5);
   });
 }
 
