@@ -11,6 +11,18 @@
 #include "tfplug/testing/backend_conformance.h"
 #include "tfplug/testing/conformance.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+// PoCL loses an object for each program that it writes as a binary. Only whole
+// stacks have the function's name.
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "fast_unwind_on_malloc=0";
+}
+extern "C" [[gnu::visibility("default")]] const char*
+__lsan_default_suppressions() {
+  return "leak:pocl_driver_build_poclbinary";
+}
+#endif
+
 // examples/opencl on the driver of this machine.
 namespace {
 
