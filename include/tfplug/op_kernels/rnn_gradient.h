@@ -29,8 +29,7 @@ class RnnGradient final : public RnnKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Arguments args, Read(run));
     const RnnSizes& sizes = args.sizes;
-    // Input 7 of V3 is output_backprop.
-    const int first = has_lengths_ ? 8 : 7;
+    const int first = has_lengths_ ? 8 : 7;  // output_backprop
     const auto read = [&](int i,
                           const Shape& shape) -> absl::StatusOr<Operand> {
       TFPLUG_ASSIGN_OR_RETURN(const Operand view, GetView(run, first + i));
@@ -176,7 +175,9 @@ class RnnGradient final : public RnnKernel {
     TFPLUG_RETURN_IF_ERROR(run.launcher().MatMul(by_state, h, to.of_state));
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Reduce(sum_, {by_gate}, {to.input_bias}));
-    return run.launcher().Reduce(sum_, {by_state}, {to.state_bias});
+    return of_h.data == of_x.data
+               ? Copy(run, to.input_bias, to.state_bias)
+               : run.launcher().Reduce(sum_, {by_state}, {to.state_bias});
   }
 
   Expression gradient_;
