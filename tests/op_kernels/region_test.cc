@@ -130,12 +130,13 @@ std::string LoggedBy(const Act& act) {
 TEST_CASE("decisions are logged in a file") {
   RegionGraph g;
   g.Feed<float>("x", {2}, {6, -8});
+  g.Feed<float>("half", {}, {0.5f});  // nothing is behind it in memory
   g.Add(R"(
-      x = Placeholder()
+      x, half = Placeholder()
       a = Tanh(x)
       b = Selu(a)
       own = Elu(b)
-      c = Neg(own)
+      c = Mul(own, half)
       d = Neg(c)
       other = Elu(d)
       alone = Neg(other)
@@ -150,7 +151,7 @@ TEST_CASE("decisions are logged in a file") {
   });
   for (const char* line : {
            "tfplug: the region 'b/region' runs 2 nodes (1 inputs)\n",
-           "tfplug: the region 'd/region' runs 2 nodes (1 inputs)\n",
+           "tfplug: the region 'd/region' runs 2 nodes (2 inputs)\n",
            "tfplug: the region 'b/region' ends at 'own' (Elu) and 0 others, "
            "which "
            "another region needs\n",

@@ -129,7 +129,7 @@ class InputSink {
   uint32_t num_controls_ = 0;
   Edge* next_;
   const Edge* end_;
-  uint64_t* next_hash_;
+  uint64_t* next_hash_ = nullptr;  // if kIsHashed
 };
 
 // The result of one pass over the graph's bytes: arrays indexed by node.
