@@ -273,8 +273,8 @@ struct GraphIndex {
     if (n + 1 < records.capacity()) return;
     const size_t likely = n == 0 ? 0 : n * (all + all / 64) / done;
     // It is limited, because the remaining bytes may be one large constant.
-    const size_t capacity =
-        std::max<size_t>({kFirst, n + n / 2, std::min<size_t>(likely, 64 * n)});
+    const size_t capacity = std::max<size_t>(
+        {kFirst, n + n / 2, std::min<size_t>(likely, size_t{64} * n)});
     records.Resize(n);
     records.Reserve(capacity);
     names.Resize(n);
