@@ -273,7 +273,7 @@ def test_keras_trains_with_the_kernels(cell):
 
 def ops_of_models(device_type):
     """Returns whether training, prediction and an export use the kernels, after
-    fit with Keras' defaults, and on the CPU."""
+    fit with Keras' defaults, and on the CPU; and whether the loop predicts the same."""
     import tempfile
     import keras
     import numpy as np
@@ -301,6 +301,11 @@ def ops_of_models(device_type):
                 function = tf.function(lambda x, t=training: model(x, training=t))
                 note(f"{device} {training}",
                      function.get_concrete_function(tf.constant(x)).graph)
+            layer = layers.LSTM(4, dropout=.5)
+            predicted = layer(x, training=False)
+            layer.use_cudnn = False
+            uses[f"{device} predicts the same"] = bool(np.allclose(
+                predicted, layer(x, training=False), rtol=1e-5, atol=1e-6))
     with tempfile.TemporaryDirectory() as folder:
         model.export(folder, verbose=False)
         loaded = tf.saved_model.load(folder)
@@ -311,11 +316,13 @@ def ops_of_models(device_type):
 @NEEDS_KERAS_3
 def test_only_training_uses_the_kernels():
     assert returned(ops_of_models, "SIM") == {
-        "SIM:0 True": True, "SIM:0 False": False,
-        "CPU:0 True": False, "CPU:0 False": False, "export": False}
+        "SIM:0 True": True, "SIM:0 False": False, "SIM:0 predicts the same": True,
+        "CPU:0 True": False, "CPU:0 False": False, "CPU:0 predicts the same": True,
+        "export": False}
 
 
 @NEEDS_KERAS_3
 def test_devices_of_type_gpu_use_the_kernels_everywhere():
     found = returned(ops_of_models, "GPU", env={"TFPLUG_DEVICE_TYPE": "SIM=GPU"})
     assert found["GPU:0 True"] and found["GPU:0 False"] and found["export"]
+    assert found["GPU:0 predicts the same"]

@@ -139,7 +139,7 @@ def train_with_rnn_kernels(device_type):
           mask is not None and mask.shape.rank != 2) or not device_has_kernel(
               tf, types, x):
         return original(layer, sequences, initial_state, mask, training)
-      if layer.dropout:
+      if training and layer.dropout:
         x *= tf.expand_dims(cell.get_dropout_mask(x[:, 0, :]), 1)
       mask = mask if mask is None else tf.cast(mask, tf.bool)
       return run(tf, mode, layer, x, states, mask)
