@@ -131,7 +131,7 @@ TEST_CASE(
 
 TEST_CASE("an output that no memory can hold fails the op") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  MESSAGE("skipped: a sanitizer's operator new ends the process, not the op");
+  MESSAGE("skipped: a sanitizer's operator new aborts instead of throwing");
   return;
 #endif
   tfplug::Fixture<Platform> fixture;

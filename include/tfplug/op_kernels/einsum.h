@@ -27,10 +27,7 @@ class EinsumKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
     const DataType part = PartType(type);
-    TFPLUG_ASSIGN_OR_RETURN(sum_,
-                            primitives::MakeReduction(
-                                ReduceKind::kSum, {part}, ComputeType(part),
-                                [](Value x) { return x; }, part));
+    TFPLUG_ASSIGN_OR_RETURN(sum_, primitives::MakeSum(part));
     return IsComplex(type) ? complex_.Init(type) : absl::OkStatus();
   }
 

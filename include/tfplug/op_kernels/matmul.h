@@ -248,10 +248,7 @@ class BiasAddGradKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
-    TFPLUG_ASSIGN_OR_RETURN(sum_,
-                            primitives::MakeReduction(
-                                ReduceKind::kSum, {type}, ComputeType(type),
-                                [](Value x) { return x; }, type));
+    TFPLUG_ASSIGN_OR_RETURN(sum_, primitives::MakeSum(type));
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {

@@ -51,7 +51,7 @@ class RnnParamsKernel : public BackendKernel {
                                const Operand& params) const {
     std::vector<Operand> parts;
     const auto add = [&](const Operand& rows) {
-      for (int64_t gate = 0; gate < sizes.gates(); ++gate) {
+      for (int64_t gate = 0; gate < sizes.cell.gates; ++gate) {
         parts.push_back(
             ir::Range(rows, 0, gate * sizes.units, (gate + 1) * sizes.units));
       }

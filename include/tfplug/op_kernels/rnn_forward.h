@@ -79,10 +79,10 @@ class RnnForward final : public RnnKernel {
       TFPLUG_RETURN_IF_ERROR(
           Copy(run, AtIndex(args.c, p), AtIndex(arrays.c, first)));
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand of_x, Products(run, x, weights));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Operand of_h,
-        Allocate(run, {sizes.batch, sizes.gates() * sizes.units}));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand of_x,
+                            Products(run, sizes, x, weights));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand of_h,
+                            Allocate(run, {sizes.batch, sizes.width()}));
     for (int64_t k = 0; k < sizes.time && sizes.batch > 0; ++k) {
       const int64_t t = is_reverse ? sizes.time - 1 - k : k;
       const int64_t from = is_reverse ? t + 1 : t, to = is_reverse ? t : t + 1;
@@ -103,12 +103,12 @@ class RnnForward final : public RnnKernel {
       TFPLUG_RETURN_IF_ERROR(
           run.launcher().Map(step_, absl::MakeSpan(in), absl::MakeSpan(out)));
     }
-    Operand valid = args.valid;
-    valid.AddDim(sizes.units, 0);
     const int64_t begin = is_reverse ? 0 : 1;
-    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
-        keep_valid_, {ir::Range(arrays.h, 0, begin, begin + sizes.time), valid},
-        {y}));
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Map(keep_valid_,
+                           {ir::Range(arrays.h, 0, begin, begin + sizes.time),
+                            sizes.ForUnits(args.valid)},
+                           {y}));
     TFPLUG_RETURN_IF_ERROR(
         Copy(run, AtIndex(arrays.h, last), AtIndex(last_h, p)));
     return cell.has_cell()
@@ -116,14 +116,15 @@ class RnnForward final : public RnnKernel {
                : absl::OkStatus();
   }
 
-  // Returns the products of all inputs and the biases, [time, batch, gates *
-  // units].
-  absl::StatusOr<Operand> Products(OpRun& run, const Operand& x,
+  // Returns the products of all inputs plus the biases, [time, batch, width].
+  absl::StatusOr<Operand> Products(OpRun& run, const RnnSizes& sizes,
+                                   const Operand& x,
                                    const RnnWeights& weights) const {
-    const int64_t width = weights.of_input.dim(0);
+    const int64_t width = sizes.width();
     TFPLUG_ASSIGN_OR_RETURN(const Operand bias, Allocate(run, {width}));
+    // The candidate's bias of the state is added in the step.
     const int64_t both =
-        layout_.cell.has_candidate() ? width / layout_.cell.gates * 2 : width;
+        layout_.cell.has_candidate() ? width - sizes.units : width;
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Map(add_,
                            {ir::Range(weights.input_bias, 0, 0, both),
@@ -133,7 +134,7 @@ class RnnForward final : public RnnKernel {
                                 ir::Range(weights.input_bias, 0, both, width),
                                 ir::Range(bias, 0, both, width)));
     TFPLUG_ASSIGN_OR_RETURN(const Operand products,
-                            Allocate(run, {x.dim(0), x.dim(1), width}));
+                            Allocate(run, {sizes.time, sizes.batch, width}));
     if (products.num_elements() == 0) return products;
     const Operand matrix = AsRows(products);
     TFPLUG_RETURN_IF_ERROR(run.launcher().MatMulMap(

@@ -19,10 +19,7 @@ class RnnGradient final : public RnnKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_RETURN_IF_ERROR(RnnKernel::Init(construction));
     TFPLUG_ASSIGN_OR_RETURN(gradient_, layout_.cell.Gradient(type_));
-    TFPLUG_ASSIGN_OR_RETURN(sum_,
-                            primitives::MakeReduction(
-                                ReduceKind::kSum, {type_}, ComputeType(type_),
-                                [](Value x) { return x; }, type_));
+    TFPLUG_ASSIGN_OR_RETURN(sum_, primitives::MakeSum(type_));
     return absl::OkStatus();
   }
 
@@ -104,7 +101,7 @@ class RnnGradient final : public RnnKernel {
     const RnnReserve arrays = sizes.ReserveOf(reserve, p);
     const RnnWeights weights = sizes.WeightsOf(args.params, p);
     const Ints matrix = {sizes.batch, sizes.units};
-    const Ints all = {sizes.time, sizes.batch, sizes.gates() * sizes.units};
+    const Ints all = {sizes.time, sizes.batch, sizes.width()};
     TFPLUG_ASSIGN_OR_RETURN(const Operand product, Allocate(run, matrix));
     TFPLUG_ASSIGN_OR_RETURN(const Operand past, Allocate(run, matrix));
     TFPLUG_ASSIGN_OR_RETURN(const Operand of_x, Allocate(run, all));
@@ -132,9 +129,7 @@ class RnnGradient final : public RnnKernel {
       }
       in.push_back(sizes.ForUnits(AtIndex(args.valid, t)));
       AddParts(AtIndex(of_x, t), cell.gates, out);
-      if (cell.has_candidate()) {
-        AddParts(AtIndex(of_h, t), cell.gates, out);
-      }
+      if (cell.has_candidate()) AddParts(AtIndex(of_h, t), cell.gates, out);
       out.push_back(past);
       if (cell.has_cell()) out.push_back(of_cell);
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(gradient_, absl::MakeSpan(in),

@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-// What the kernels of recurrent layers and of their gradients have in common.
+// The base of the kernels of recurrent layers and of their gradients.
 namespace tfplug::op_kernels_internal {
 
 class RnnKernel : public BackendKernel {
@@ -50,7 +50,7 @@ class RnnKernel : public BackendKernel {
   }
 
  protected:
-  // What forward and backward computation have in common.
+  // The inputs of both directions of the computation.
   struct Arguments {
     RnnSizes sizes;
     Operand x;       // [time, batch, input], dense
@@ -91,7 +91,7 @@ class RnnKernel : public BackendKernel {
     const Operand dense = Operand::Dense(view.data, type_, ir::DimsOf(view));
     if (view.strides == dense.strides) return view;
     TFPLUG_ASSIGN_OR_RETURN(const Operand copy,
-                            run.launcher().Allocate(type_, ir::DimsOf(view)));
+                            Allocate(run, ir::DimsOf(view)));
     TFPLUG_RETURN_IF_ERROR(Copy(run, view, copy));
     return copy;
   }

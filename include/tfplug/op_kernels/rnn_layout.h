@@ -18,13 +18,11 @@
 namespace tfplug::op_kernels_internal {
 
 // Returns element `i` of the first dimension.
-inline Operand AtIndex(const Operand& view, int64_t i) {
-  Operand result = ir::WithoutDims(view);
-  result.Advance(i * view.stride(0));
-  for (int d = 1; d < view.rank; ++d) {
-    result.AddDim(view.dim(d), view.stride(d));
-  }
-  return result;
+inline Operand AtIndex(Operand view, int64_t i) {
+  view.Advance(i * view.stride(0));
+  view = ir::WithDimLast(view, 0);
+  --view.rank;
+  return view;
 }
 // Returns a dense array as a matrix: its last dimension has the columns.
 inline Operand AsRows(const Operand& view) {
@@ -47,8 +45,8 @@ struct RnnWeights {
   Operand of_input, of_state, input_bias, state_bias;
 };
 
-// What one direction of a layer leaves for its gradient. The states have time + 1
-// elements: the first one is the initial state or, in reverse, the last one.
+// The arrays that one direction of a layer leaves for its gradient. There are
+// time + 1 states: the first one is the initial state or, in reverse, the last.
 struct RnnReserve {
   Operand h, c;    // [time + 1, batch, units]
   Operand stored;  // [time, batch, RnnCell::stored * units]
@@ -58,7 +56,7 @@ struct RnnSizes {
   RnnCell cell;
   int64_t time, batch, input, units, layers, directions;
 
-  int64_t gates() const { return cell.gates; }
+  // Returns the elements of all gates of a step of a sequence.
   int64_t width() const { return cell.gates * units; }
   // A direction of a layer is number layer * directions + direction.
   int64_t count() const { return layers * directions; }
@@ -94,7 +92,7 @@ struct RnnSizes {
     return ir::WithDim(
         ir::Range(weights.state_bias, 0, width() - units, width()), 0, batch);
   }
-  // Returns a value of each sequence, for all of its units.
+  // Returns values of sequences or steps, for all units.
   Operand ForUnits(Operand of_sequence) const {
     return of_sequence.AddDim(units, 0);
   }
@@ -138,7 +136,7 @@ struct RnnSizes {
   int64_t LayerOutputSize() const { return time * batch * directions * units; }
 };
 
-// What an op's attributes say about its arrays.
+// The layout of an op's arrays, by its attributes.
 struct RnnLayout {
   RnnCell cell;
   int64_t directions = 1;
@@ -170,10 +168,11 @@ struct RnnLayout {
   }
 
   // Returns a view with the time or, of states, the layers first.
-  Operand TimeMajor(const Operand& view) const {
-    return time_major || view.rank < 3
-               ? view
-               : ir::WithDim(AtAll(view, 1), 0, view.dim(1), view.stride(1));
+  Operand TimeMajor(Operand view) const {
+    if (time_major) return view;
+    std::swap(view.dim(0), view.dim(1));
+    std::swap(view.stride(0), view.stride(1));
+    return view;
   }
 
   absl::StatusOr<RnnSizes> SizesOf(const Operand& x, const Operand& h,
@@ -225,12 +224,6 @@ struct RnnLayout {
   }
 
  private:
-  // Returns `view` without dimension `d`.
-  static Operand AtAll(Operand view, int d) {
-    view = ir::WithDimLast(view, d);
-    --view.rank;
-    return view;
-  }
   Shape Ordered(int64_t first, int64_t batch, int64_t last) const {
     return time_major ? Shape{first, batch, last} : Shape{batch, first, last};
   }

@@ -34,6 +34,13 @@ absl::StatusOr<Reduction> MakeReduction(ReduceKind kind,
   return reduction;
 }
 
+// Returns the sum of values, rounded to `type` once.
+inline absl::StatusOr<Reduction> MakeSum(DataType type) {
+  return MakeReduction(
+      ReduceKind::kSum, {type}, ComputeType(type), [](Value x) { return x; },
+      type);
+}
+
 // Returns the expression that converts `from` to `to`, or copies.
 inline absl::StatusOr<const Expression*> ConversionOf(DataType from,
                                                       DataType to) {

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "tfplug/base/internal/python.h"
-#include "tfplug/base/internal/python_rnn.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -227,10 +226,8 @@ inline absl::Status AdaptPythonToDevices(const std::string& device_type) {
       {"warn_of_unused_devices",
        "tf.distribute's strategies may use the CPU without a warning"},
       {"refuse_cudnn", "Pass use_cudnn=False to Keras' LSTM and GRU"},
-      {"train_with_rnn_kernels", "Keras trains LSTM and GRU in a loop of ops"},
   };
-  const std::string program =
-      std::string(kPythonReplace) + kPythonDevices + kPythonRnn;
+  const std::string program = std::string(kPythonReplace) + kPythonDevices;
   absl::Status status;
   for (const Step& step : kSteps) {
     if (RunInPython(program,

@@ -2,6 +2,11 @@
 #ifndef TFPLUG_BASE_INTERNAL_PYTHON_RNN_H_
 #define TFPLUG_BASE_INTERNAL_PYTHON_RNN_H_
 
+#include <string>
+
+#include "absl/status/status.h"
+#include "tfplug/base/internal/python.h"
+
 #pragma GCC visibility push(hidden)
 
 // Python code with which Keras 3 trains its layers LSTM and GRU with CudnnRNNV3, a
@@ -56,14 +61,12 @@ def train_with_rnn_kernels(device_type):
     """Returns whether the current device has a kernel for the type of x."""
     from tensorflow.python.framework import kernels
 
-    spec = tf.DeviceSpec.from_string(device_of_scope(tf))
-    if spec.device_type not in (None, *types):
-      return False
+    scope = tf.DeviceSpec.from_string(device_of_scope(tf)).device_type
+    candidates = [t for t in types if scope in (None, t)
+                  and tf.config.list_logical_devices(t)]
     found = kernels.get_registered_kernels_for_op("CudnnRNNV3").kernel
     return any(
-        kernel.device_type == (spec.device_type or kernel.device_type)
-        and kernel.device_type in types
-        and tf.config.list_logical_devices(kernel.device_type)
+        kernel.device_type in candidates
         and all(x.dtype.as_datatype_enum in c.allowed_values.list.type
                 for c in kernel.constraint if c.name == "T")
         for kernel in found)
@@ -120,7 +123,6 @@ def train_with_rnn_kernels(device_type):
     if types is not None:
       return types.append(device_type)
     types = [device_type]
-
     original = layer_class.inner_loop
 
     @functools.wraps(original)
@@ -151,6 +153,20 @@ def train_with_rnn_kernels(device_type):
     after_import(f"keras.src.layers.rnn.{mode}",
                  lambda module, name=name, mode=mode: adapt(module, name, mode))
 )py";
+
+// Adapts Keras' layers to devices of the type, now or when they are imported. Does
+// nothing in a process without Python. TensorFlow must have been imported. Any
+// thread; acquires Python's GIL.
+inline absl::Status TrainWithRnnKernels(const std::string& device_type) {
+  if (RunInPython(kPythonRnn,
+                  "train_with_rnn_kernels(\"" + device_type + "\")")) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      "cannot wrap Keras' layers LSTM and GRU; Python printed the reason "
+      "above. "
+      "They train in a loop of ops");
+}
 
 }  // namespace tfplug::internal
 

@@ -11,6 +11,7 @@
 #include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/python_loops.h"
 #include "tfplug/base/internal/python_optionals.h"
+#include "tfplug/base/internal/python_rnn.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
 #include "tfplug/base/internal/type_setting.h"
@@ -129,6 +130,10 @@ struct PlatformRegistration {
     }
     internal::GuardOrLog("SE_InitPlugin", [] {
       return internal::ComputeListsOnHost(
+          PlatformNames<PlatformT>::RegisteredType());
+    });
+    internal::GuardOrLog("SE_InitPlugin", [] {
+      return internal::TrainWithRnnKernels(
           PlatformNames<PlatformT>::RegisteredType());
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
