@@ -324,6 +324,15 @@ class CheckTest(unittest.TestCase):
                 self.assertEqual(found, level)
                 self.assertIn(text, message)
 
+    def test_time_without_a_processor_does_not_count(self):
+        pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+        rivals = [subprocess.Popen(["timeout", "5", *pinned, "sh", "-c", "while :; do :; done"],
+                                   start_new_session=True) for _ in range(8)]
+        count = [*pinned, "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]
+        self.assertEqual(check_host.run(count, 2, {}), [])
+        for rival in rivals:
+            rival.wait()
+
     def test_a_missing_symbol_is_the_cause_of_some_ends_only(self):
         for end, level in (("exit 127", "skipped"), ("kill -ABRT $$", "skipped"),
                            ("kill -SEGV $$", "error"), ("exit 3", "error")):

@@ -181,15 +181,27 @@ def _cause(log):
     return " ".join(lines[-2:])[-300:]
 
 
+def _seconds_without_processor(process):
+    """Returns for how long that thread of a process which waited most was ready to run
+    while others had the processors, 0 where the kernel does not tell."""
+    waited = [0]
+    for path in pathlib.Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            waited.append(int(path.read_text().split()[1]))
+    return max(waited) / 1e9
+
+
 def run(command, seconds, variables, places=()):
     """Runs a check, a command of the program, in a process of its own. Returns (level,
-    text) pairs, also of what a plug-in made with tfplug logs in these C functions."""
+    text) pairs, also of what a plug-in made with tfplug logs in these C functions.
+    `seconds` do not count while the process waits for a processor."""
     environment = {**os.environ, **variables}
     child = subprocess.Popen(list(map(str, command)), text=True, env=environment,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              stdin=subprocess.DEVNULL, errors="replace",
                              start_new_session=True)
-    lines, begin = [], time.monotonic()
+    lines, start = [], time.monotonic()
+    begin = start
 
     def read_lines():
         for line in child.stdout:
@@ -199,11 +211,14 @@ def run(command, seconds, variables, places=()):
                threading.Thread(target=lambda: logs.append(child.stderr.read()))]
     for reader in readers:
         reader.start()
-    timed_out = False
-    try:
-        child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        timed_out = True
+    timed_out, rest = False, seconds
+    while child.poll() is None and not timed_out:
+        try:
+            child.wait(rest)
+        except subprocess.TimeoutExpired:
+            rest = seconds + _seconds_without_processor(child.pid) - time.monotonic() + start
+            timed_out = rest < 0.1
+    if timed_out:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
     end = time.monotonic()
