@@ -26,6 +26,10 @@
 
 namespace tfplug::testing {
 
+// Sanitizers call dlsym before they can check accesses.
+#define TFPLUG_TESTING_UNSANITIZED \
+  __attribute__((no_sanitize("address", "thread", "undefined")))
+
 // Returns the index of one of TensorFlow's functions, or kFunctionCount.
 inline size_t FunctionIndex(const char* name) {
   size_t i = 0;
@@ -37,7 +41,8 @@ inline size_t FunctionIndex(const char* name) {
 }
 
 // Returns whether dlsym is to find a function of TensorFlow's in the fake.
-inline bool IsFaked(void* library, const char* name) {
+TFPLUG_TESTING_UNSANITIZED inline bool IsFaked(void* library,
+                                               const char* name) {
   return library == tfplug::internal::kGlobalScope &&
          tfplug::internal::tensorflow.TF_SetStatus != nullptr &&
          std::strncmp(name, "TF_", 3) == 0 &&
@@ -53,7 +58,7 @@ inline void* FakeFunction(const char* name) {
   return function;
 }
 
-inline auto FindLibcDlsym() {
+TFPLUG_TESTING_UNSANITIZED inline auto FindLibcDlsym() {
   const auto found = tfplug::internal::LibcDlsym();
   if (found == nullptr) {
     std::fputs(
@@ -82,13 +87,19 @@ inline auto FindLibcDlsym() {
 
 // The loader binds the plug-in's calls to the definition of the program. It has
 // another name in C++, because clang++ makes no such jump in a noexcept function.
-extern "C"
+extern "C" TFPLUG_TESTING_UNSANITIZED
     __attribute__((TFPLUG_TESTING_TAIL_CALLS weak, visibility("default"))) void*
     TfplugTestingDlsym(void* library, const char* name) __asm__("dlsym");
 
 // NOLINTNEXTLINE(misc-definitions-in-headers)
 extern "C" void* TfplugTestingDlsym(void* library, const char* name) {
-  static const auto original = tfplug::testing::FindLibcDlsym();
+  // Not initialized under a guard, which a sanitizer might check.
+  static decltype(tfplug::testing::FindLibcDlsym()) found = nullptr;
+  auto original = __atomic_load_n(&found, __ATOMIC_RELAXED);
+  if (original == nullptr) {
+    original = tfplug::testing::FindLibcDlsym();
+    __atomic_store_n(&found, original, __ATOMIC_RELAXED);
+  }
   if (tfplug::testing::IsFaked(library, name)) {
     return tfplug::testing::FakeFunction(name);
   }
@@ -97,5 +108,6 @@ extern "C" void* TfplugTestingDlsym(void* library, const char* name) {
 
 #undef TFPLUG_TESTING_TAIL_CALL
 #undef TFPLUG_TESTING_TAIL_CALLS
+#undef TFPLUG_TESTING_UNSANITIZED
 
 #endif  // TFPLUG_TESTING_FUNCTIONS_BY_NAME_H_

@@ -41,7 +41,7 @@ class Observer:
         if isinstance(collector, pytest.Module):
             try:
                 module = collector.obj
-            except (Exception, pytest.skip.Exception):
+            except (pytest.Collector.CollectError, pytest.skip.Exception):
                 return  # pytest will report it
             _run_as_program(module)
 

@@ -34,14 +34,16 @@ inline void* FindIn(LibraryHandle library, const char* symbol) {
 inline const LibraryHandle kGlobalScope = RTLD_DEFAULT;
 
 // Returns the dlsym of the C library, for a program that defines its own, or null
-// if its version is unknown.
-inline auto LibcDlsym() {
+// if its version is unknown. Sanitizers call that program's before they can check
+// accesses.
+__attribute__((no_sanitize("address", "thread", "undefined"))) inline auto
+LibcDlsym() {
   using Function = decltype(&dlsym);  // noexcept
   void* found = nullptr;
 #if defined(__GLIBC__)
-  for (const char* const version :
-       {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"}) {
-    if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", version);
+  const char* const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+  for (int i = 0; i < 3 && found == nullptr; ++i) {
+    found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
   }
 #endif
   return reinterpret_cast<Function>(found);
