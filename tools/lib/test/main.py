@@ -6,6 +6,7 @@
   main.py pytest XML PART TIMES                    the same
   main.py key FILE_OR_DIRECTORY...                 prints the hash of their contents
   main.py built NINJA_LOG BEFORE PART TIMES        adds the build's steps to TIMES
+  main.py all_run BUILD...                         fails if a unit test is in none of them
   main.py report TIMES                             prints where the time went
 
 With CHANGED=1, a test is left out ("same") if the contents of its program, of what it
@@ -182,6 +183,17 @@ def report(times):
                   + ", ".join(f"{name} {seconds:.0f}" for name, seconds in longest))
 
 
+def all_run(*builds):
+    """Exits with a message if a unit test is in none of the builds."""
+    names = {test["name"].split()[0] for build in builds
+             for test in introspect(build, "--tests")}
+    files = (ROOT / "tests").rglob("*_test.cc")
+    left = sorted({str(file.relative_to(ROOT / "tests").with_suffix("")) for file in files}
+                  - names)
+    if left:
+        sys.exit(f"In neither build: {', '.join(left)}. See tests/meson.build.")
+
+
 def print_key(*paths):
     print(hashlib.sha256("".join(map(content, paths)).encode()).hexdigest())
 
@@ -189,4 +201,4 @@ def print_key(*paths):
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
     {"select": select, "meson": meson, "pytest": pytest, "key": print_key,
-     "built": built, "report": report}[command](*arguments)
+     "all_run": all_run, "built": built, "report": report}[command](*arguments)
