@@ -41,83 +41,63 @@ struct Fixture : PassesFixture {
 // ---- Activations ------------------------------------------------------------
 
 struct ActivationFixture : Fixture {
+  ActivationFixture() {
+    Add(R"(half = 0.5
+           one = 1
+           root = 0.70710678
+           two = 1.41421356
+           minus = -0.70710678
+           c = 0.044715
+           d = 0.7978846
+           three = 3)");
+  }
   const Rules rules = Rules(FuseActivationsRules());
-  const std::string constants =
-      "half = 0.5\none = 1\nroot = 0.70710678\ntwo = 1.41421356\n"
-      "minus = -0.70710678\nc = 0.044715\nd = 0.7978846\nthree = 3\n";
 };
 
 TEST_CASE_FIXTURE(ActivationFixture, "exact GELU") {
   SUBCASE("Keras 2") {
-    Add(constants +
-        "s = Mul(root, x)\ne = Erf(s)\na = AddV2(e, one)\n"
-        "h = Mul(a, half)\nf = Mul(x, h)");
+    Add("s = Mul(root, x)\ne = Erf(s)\na = AddV2(e, one)\nh = Mul(a, half)\n"
+        "f = Mul(x, h)");
   }
   SUBCASE("Keras 3") {
-    Add(constants +
-        "n = Neg(x)\ns = Mul(root, n)\ne = Erfc(s)\nh = Mul(e, half)\n"
+    Add("n = Neg(x)\ns = Mul(root, n)\ne = Erfc(s)\nh = Mul(e, half)\n"
         "f = Mul(x, h)");
   }
   SUBCASE("as traced") {
-    Add(constants +
-        "h = Mul(half, x)\ns = RealDiv(x, two)\ne = Erf(s)\n"
+    Add("h = Mul(half, x)\ns = RealDiv(x, two)\ne = Erf(s)\n"
         "a = AddV2(one, e)\nf = Mul(h, a)");
   }
   SUBCASE("half of the product") {
-    Add(constants +
-        "s = Mul(x, minus)\ne = Erfc(s)\np = Mul(x, e)\n"
-        "f = Mul(p, half)");
+    Add("s = Mul(x, minus)\ne = Erfc(s)\np = Mul(x, e)\nf = Mul(p, half)");
   }
   CHECK(Run(rules) == "1");
   CHECK(Compare("f = TfplugGelu(x) {T=float}") == "");
 }
 TEST_CASE_FIXTURE(ActivationFixture, "GELU with tanh") {
-  const std::string rest =
-      "g = Mul(c, cube)\ni = AddV2(x, g)\nj = Mul(i, d)\nt = Tanh(j)\n"
-      "a = AddV2(t, one)\nh = Mul(a, half)\nf = Mul(x, h)";
-  SUBCASE("by Pow") { Add(constants + "cube = Pow(x, three)\n" + rest); }
-  SUBCASE("by Square") {
-    Add(constants + "s = Square(x)\ncube = Mul(s, x)\n" + rest);
-  }
-  SUBCASE("by Mul") {
-    Add(constants + "s = Mul(x, x)\ncube = Mul(x, s)\n" + rest);
-  }
+  SUBCASE("by Pow") { Add("cube = Pow(x, three)"); }
+  SUBCASE("by Square") { Add("s = Square(x)\ncube = Mul(s, x)"); }
+  SUBCASE("by Mul") { Add("s = Mul(x, x)\ncube = Mul(x, s)"); }
+  Add("g = Mul(c, cube)\ni = AddV2(x, g)\nj = Mul(i, d)\nt = Tanh(j)\n"
+      "a = AddV2(t, one)\nh = Mul(a, half)\nf = Mul(x, h)");
   CHECK(Run(rules) == "1");
   CHECK(Compare("f = TfplugGeluTanh(x)") == "");
 }
 TEST_CASE_FIXTURE(ActivationFixture, "almost GELU") {
-  const std::string erf = "e = Erf(s)\na = AddV2(e, one)\n";
-  SUBCASE("another factor") {
-    Add(constants + "s = Mul(half, x)\n" + erf +
-        "h = Mul(a, half)\nf = Mul(x, h)");
-  }
-  SUBCASE("another summand") {
-    Add(constants + "s = Mul(root, x)\ne = Erf(s)\na = AddV2(e, half)\n" +
-        "h = Mul(a, half)\nf = Mul(x, h)");
-  }
-  SUBCASE("not halved") {
-    Add(constants + "s = Mul(root, x)\n" + erf +
-        "h = Mul(a, one)\nf = Mul(x, h)");
-  }
-  SUBCASE("of two values") {
-    Add(constants + "s = Mul(root, x)\n" + erf +
-        "h = Mul(a, half)\nf = Mul(y, h)");
-  }
-  SUBCASE("an intermediate value is used elsewhere") {
-    Add(constants + "s = Mul(root, x)\n" + erf +
-        "h = Mul(a, half)\nf = Mul(x, h)\ngrad = Exp(s)");
-  }
+  std::string s = "Mul(root, x)", e = "Erf(s)", a = "AddV2(e, one)",
+              h = "Mul(a, half)", f = "Mul(x, h)";
+  SUBCASE("another factor") { s = "Mul(half, x)"; }
+  SUBCASE("another summand") { a = "AddV2(e, half)"; }
+  SUBCASE("not halved") { h = "Mul(a, one)"; }
+  SUBCASE("of two values") { f = "Mul(y, h)"; }
+  SUBCASE("an intermediate value is used elsewhere") { f += "\ng = Exp(s)"; }
   SUBCASE("a power of 2") {
-    Add(constants +
-        "cube = Pow(x, one)\ng = Mul(c, cube)\ni = AddV2(x, g)\n"
-        "j = Mul(i, d)\nt = Tanh(j)\na = AddV2(t, one)\nh = Mul(a, half)\n"
-        "f = Mul(x, h)");
+    s = "Pow(x, one)\ng = Mul(c, s)\ni = AddV2(x, g)\nj = Mul(i, d)";
+    e = "Tanh(j)";
   }
   SUBCASE("a type without a kernel") {
-    Add(constants + "s = Mul(root, x)\n" + erf +
-        "h = Mul(a, half)\nf = Mul(x, h)");
     (*this)["x"].SetAttr("T", DataType::kDouble);
   }
+  Add("s = " + s + "\ne = " + e + "\na = " + a + "\nh = " + h + "\nf = " + f);
   CHECK(Run(rules) == "0");
 }
 TEST_CASE_FIXTURE(ActivationFixture, "SiLU and SwiGLU") {
@@ -163,16 +143,19 @@ struct NormFixture : Fixture {
     State("beta", {4});
     State("row_gamma", {1, 1, 4});
     State("row_beta", {1, 1, 4});
-    Add("axis: int32[1] = [-1]");
-    Add("eps = 0.001\nrow_gamma = Reshape(gamma, w)\n"
-        "row_beta = Reshape(beta, w)\nmean = Mean(x, axis)\nneg = Neg(mean)\n"
-        "sq = SquaredDifference(mean, x)\nvar = Mean(sq, axis)\n"
-        "add = AddV2(eps, var)\nrstd = Rsqrt(add)\n"
-        "scale = Mul(row_gamma, rstd)\noff = Mul(neg, scale)\n"
-        "val = Mul(scale, x)");
-    for (const char* mean : {"mean", "var"}) {
-      (*this)[mean].SetAttr("keep_dims", true);
-    }
+    Add(R"(axis: int32[1] = [-1]
+           eps = 0.001
+           row_gamma = Reshape(gamma, w)
+           row_beta = Reshape(beta, w)
+           mean = Mean(x, axis) {keep_dims=true}
+           neg = Neg(mean)
+           sq = SquaredDifference(mean, x)
+           var = Mean(sq, axis) {keep_dims=true}
+           add = AddV2(eps, var)
+           rstd = Rsqrt(add)
+           scale = Mul(row_gamma, rstd)
+           off = Mul(neg, scale)
+           val = Mul(scale, x))");
   }
   const Rules rules = Rules(FuseLayerNormRules());
 };
@@ -207,34 +190,24 @@ TEST_CASE_FIXTURE(NormFixture, "the statistics that a gradient uses") {
                    scale = Mul(row_gamma, f:2))") == "");
 }
 TEST_CASE_FIXTURE(NormFixture, "almost layer normalization") {
-  const std::string end = "\nsum = AddN(off, val)\nf = AddV2(sum, row_beta)";
+  Add("sum = AddN(off, val)\nf = AddV2(sum, row_beta)");
   SUBCASE("over another axis") {
-    Add("q2 = Neg(q)" + end);
     const Constant axis = Constant::Of(Shape{1}, std::vector<int32_t>{1});
     axis.Write((*this)["axis"]);
   }
-  SUBCASE("of unknown rank") {
-    Add("q2 = Neg(q)" + end);
-    context().properties().Forget("x");
-  }
-  SUBCASE("without keep_dims") {
-    Add("q2 = Neg(q)" + end);
-    (*this)["mean"].SetAttr("keep_dims", false);
-  }
+  SUBCASE("of unknown rank") { context().properties().Forget("x"); }
+  SUBCASE("without keep_dims") { (*this)["mean"].SetAttr("keep_dims", false); }
   SUBCASE("a gamma for every column") {
-    Add("q2 = Neg(q)" + end);
     State("gamma", {7});
     State("row_gamma", {1, 7, 1});
   }
   SUBCASE("the variance about another mean") {
-    Add("q2 = Neg(q)" + end);
     CHECK((*this)["sq"].SetInput(0, (*this)["y"]).ok());
   }
   SUBCASE("the offset of another scale") {
-    Add("other = Mul(row_gamma, y)" + end);
-    CHECK((*this)["off"].SetInput(1, (*this)["other"]).ok());
+    CHECK((*this)["off"].SetInput(1, Add("other = Mul(row_gamma, y)")).ok());
   }
-  SUBCASE("an inner value is used elsewhere") { Add("g = Exp(val)" + end); }
+  SUBCASE("an inner value is used elsewhere") { Add("g = Exp(val)"); }
   CHECK(Run(rules) == "0");
 }
 
@@ -242,19 +215,16 @@ TEST_CASE_FIXTURE(Fixture, "layer normalization of Keras 2") {
   const Rules rules(FuseLayerNormRules());
   State("x", {2, 7, 4});
   for (const char* vector : {"gamma", "beta"}) State(vector, {4});
-  State("flat", {1, 14, 4, 1});
-  State("shaped", {2, 7, 4});
   Add(R"(to: int32[4] = [1, 14, 4, 1]
-         back: int32[3] = [2, 7, 4])");
-  Add("ones: float[14] = 1\nzeros: float[14] = 0");
-  Add("flat = Reshape(x, to)\n"
-      "norm = FusedBatchNormV3(flat, ones, zeros, b, b)\n"
-      "shaped = Reshape(norm, back)\nval = Mul(shaped, gamma)\n"
-      "f = AddV2(beta, val)");
-  const Node norm = (*this)["norm"];
-  norm.SetAttr("is_training", true);
-  norm.SetAttr("data_format", "NCHW");
-  norm.SetAttr("epsilon", 0.25f);
+         back: int32[3] = [2, 7, 4]
+         ones: float[14] = 1
+         zeros: float[14] = 0
+         flat: float[1,14,4,1] = Reshape(x, to)
+         norm = FusedBatchNormV3(flat, ones, zeros, b, b) {
+             is_training=true, data_format="NCHW", epsilon=0.25}
+         shaped: float[2,7,4] = Reshape(norm, back)
+         val = Mul(shaped, gamma)
+         f = AddV2(beta, val))");
   SUBCASE("fused") {
     CHECK(Run(rules) == "1");
     CHECK(Compare("f = TfplugLayerNorm(x, gamma, beta) {epsilon=0.25}") == "");
@@ -263,7 +233,7 @@ TEST_CASE_FIXTURE(Fixture, "layer normalization of Keras 2") {
   SUBCASE("with a scale") {
     Constant::Of(Shape{14}, Floats(14, 2)).Write((*this)["ones"]);
   }
-  SUBCASE("in inference") { norm.SetAttr("is_training", false); }
+  SUBCASE("in inference") { (*this)["norm"].SetAttr("is_training", false); }
   SUBCASE("over two dimensions") { State("flat", {1, 2, 28, 1}); }
   SUBCASE("with statistics that are used") { Add("g = Neg(norm:1)"); }
   CHECK(Run(rules) == "0");
@@ -276,37 +246,31 @@ struct AttentionFixture : Fixture {
     for (const char* name : {"q", "k", "v"}) State(name, {-1, 7, 2, 8});
     Add("scale = 0.25\nlow = -1000");
   }
-  void SetEquation(const std::string& node, const std::string& equation) {
-    (*this)[node].SetAttr("equation", equation);
-  }
   const Rules rules = Rules(FuseAttentionRules());
 };
 
 TEST_CASE_FIXTURE(AttentionFixture, "attention by Einsum") {
   std::string operands = "q, k, v", scale = "0.25";
-  const auto finish = [&](const std::string& scores) {
-    Add("soft = Softmax(" + scores + ")\nf = Einsum(soft, v)");
-    SetEquation("f", "BNTS,BSNH->BTNH");
-  };
   SUBCASE("plain") {
     scale = "1.0";
-    Add(R"(s = Einsum(q, k) {equation="BTNH,BSNH->BNTS"})");
-    finish("s");
+    Add(R"(scores = Einsum(q, k) {equation="BTNH,BSNH->BNTS"})");
   }
   SUBCASE("scaled scores and a mask") {
     State("mask", {-1, 1, 7, 7});
-    Add("s = Einsum(q, k)\nm = Mul(scale, s)\nw1 = SelectV2(mask, m, low)");
-    SetEquation("s", "BTNH,BSNH->BNTS");
-    finish("w1");
+    Add(R"(s = Einsum(q, k) {equation="BTNH,BSNH->BNTS"}
+           m = Mul(scale, s)
+           scores = SelectV2(mask, m, low))");
     operands += ", mask";
   }
   SUBCASE("a scaled query, a bias, and the key first") {
     State("b", {1, 1, 7, 7});
-    Add("m = Mul(q, scale)\ns = Einsum(k, m)\nw1 = AddV2(b, s)");
-    SetEquation("s", "aecd,abcd->acbe");
-    finish("w1");
+    Add(R"(m = Mul(q, scale)
+           s = Einsum(k, m) {equation="aecd,abcd->acbe"}
+           scores = AddV2(b, s))");
     operands += ", b";
   }
+  Add(R"(soft = Softmax(scores)
+         f = Einsum(soft, v) {equation="BNTS,BSNH->BTNH"})");
   CHECK(Run(rules) == "1");
   const bool has_mask = operands.find("mask") != std::string::npos;
   CHECK(Compare("f = TfplugAttention(" + operands + R"() {
@@ -319,9 +283,9 @@ TEST_CASE_FIXTURE(AttentionFixture, "attention whose heads come first") {
   Add("two = 2");
   std::string scale = "1.0";
   SUBCASE("by Einsum") {
-    Add("s = Einsum(q, k)\nsoft = Softmax(s)\nf = Einsum(soft, v)");
-    SetEquation("s", "BNTH,BNSH->BNTS");
-    SetEquation("f", "BNTS,BNSH->BNTH");
+    Add(R"(s = Einsum(q, k) {equation="BNTH,BNSH->BNTS"}
+           soft = Softmax(s)
+           f = Einsum(soft, v) {equation="BNTS,BNSH->BNTH"})");
   }
   SUBCASE("by BatchMatMul") {
     scale = "0.5";
@@ -336,13 +300,13 @@ TEST_CASE_FIXTURE(AttentionFixture, "attention whose heads come first") {
 }
 TEST_CASE_FIXTURE(AttentionFixture, "attention of transposed scores") {
   Add(R"(p: int32[4] = [0, 2, 3, 1]
-         p2: int32[4] = [0, 1, 3, 2])");
-  Add("m = Mul(scale, q)\nt = Transpose(m, p)\ns = BatchMatMulV2(k, t)\n"
-      "u = Transpose(s, p2)\nsoft = Softmax(u)\nf = BatchMatMulV2(soft, v)");
-  for (const char* name : {"s", "f"}) {
-    (*this)[name].SetAttr("adj_x", false);
-    (*this)[name].SetAttr("adj_y", false);
-  }
+         p2: int32[4] = [0, 1, 3, 2]
+         m = Mul(scale, q)
+         t = Transpose(m, p)
+         s = BatchMatMulV2(k, t) {adj_x=false, adj_y=false}
+         u = Transpose(s, p2)
+         soft = Softmax(u)
+         f = BatchMatMulV2(soft, v) {adj_x=false, adj_y=false})");
   SUBCASE("fused") {
     CHECK(Run(rules) == "1");
     CHECK(Compare(R"(
@@ -356,28 +320,29 @@ TEST_CASE_FIXTURE(AttentionFixture, "attention of transposed scores") {
   }
 }
 TEST_CASE_FIXTURE(AttentionFixture, "the probabilities that a gradient uses") {
-  Add("s = Einsum(q, k)\nm = Mul(scale, s)\nsoft = Softmax(m)\n"
-      "f = Einsum(soft, v)\ng = Mul(soft, y)");
-  SetEquation("s", "BTNH,BSNH->BNTS");
-  SetEquation("f", "BNTS,BSNH->BTNH");
+  Add(R"(s = Einsum(q, k) {equation="BTNH,BSNH->BNTS"}
+         m = Mul(scale, s)
+         soft = Softmax(m)
+         f = Einsum(soft, v) {equation="BNTS,BSNH->BTNH"}
+         g = Mul(soft, y))");
   CHECK(Run(rules) == "1");
   CHECK(Compare(R"(f = TfplugAttention(q, k, v) {num_probabilities=1}
                    g = Mul(f:1, y))") == "");
 }
 TEST_CASE_FIXTURE(AttentionFixture, "almost attention") {
-  std::string equation = "BTNH,BSNH->BNTS", scores = "s = Einsum(q, k)",
-              last = "f = Einsum(soft, v)", value = "BNTS,BSNH->BTNH";
+  std::string equation = "BTNH,BSNH->BNTS", value = "BNTS,BSNH->BTNH",
+              scores = "s", more;
   SUBCASE("another contraction") { equation = "BTNH,BSNH->BTNS"; }
   SUBCASE("another result") { value = "BNTS,BSNH->BNTH"; }
   SUBCASE("of unknown rank") { context().properties().Forget("k"); }
-  SUBCASE("the scores are used elsewhere") { last += "\ng = Neg(s)"; }
+  SUBCASE("the scores are used elsewhere") { more = "\ng = Neg(s)"; }
   SUBCASE("a factor that is not a number") {
-    Add("factors: float[7] = 2");
-    scores = "s0 = Einsum(q, k)\ns = Mul(s0, factors)";
+    scores = "m";
+    more = "\nfactors: float[7] = 2\nm = Mul(s, factors)";
   }
-  Add(scores + "\nsoft = Softmax(s)\n" + last);
-  SetEquation((*this)["s0"] ? "s0" : "s", equation);
-  SetEquation("f", value);
+  Add("s = Einsum(q, k) {equation=\"" + equation + "\"}" + more);
+  Add("soft = Softmax(" + scores + ")\nf = Einsum(soft, v) {equation=\"" +
+      value + "\"}");
   CHECK(Run(rules) == "0");
 }
 
