@@ -14,22 +14,15 @@ namespace {
 struct Variables : Fusion {
   explicit Variables(const std::string& text, const std::string& op = "_Arg")
       : inputs("v, w, x = " + op + "()\n") {
-    const auto added = testing::AddNodes(graph, inputs + text, kOptions);
-    REQUIRE_MESSAGE(added.ok(), added.status().ToString());
+    Add(inputs + text);
   }
   // Runs the pass, and returns how the result differs from a text.
   std::string Reused(const std::string& text) {
-    context.emplace("MINIMAL", "", &item);
-    const absl::Status status = ReuseVariableValues().Run(graph, *context);
-    REQUIRE_MESSAGE(status.ok(), status.ToString());
-    REQUIRE(graph.Check().ok());
-    REQUIRE(graph.TopologicalOrder().ok());
-    return testing::CompareGraph(graph, inputs + text, kOptions);
+    Run<ReuseVariableValues>();
+    return Compare(inputs + text);
   }
 
   const std::string inputs;
-  const testing::GraphTextOptions kOptions = {kDevice, "dtype=float, T=float",
-                                              nullptr};
 };
 
 // Returns whether the pass leaves a graph as it is.
