@@ -30,7 +30,8 @@ TEST_CASE("what is known to be broadcast stays apart") {
   f.Add(R"(
       x, y = Placeholder()
       tanh: float[3] = Tanh(x)
-      sum: float[?,3] = AddV2(tanh, y))");
+      sum: float[?,3] = AddV2(tanh, y)
+      out = Identity(sum))");
   CHECK(f.Fuse() == "AddV2 Tanh");
 }
 
