@@ -13,6 +13,7 @@
 #include "capture_stderr.h"
 #include "fusion_graph.h"
 #include "tfplug/passes/default_passes.h"
+#include "tfplug/passes/internal/fused_cluster.h"
 
 namespace tfplug::fuse_elementwise_test {
 namespace {
@@ -34,6 +35,30 @@ TEST_CASE("a chain becomes one op, whose result is the same") {
       "float float;input:float 0;input:float 1;"
       "constant:float 4602678819172646912;mul:float 0 2;add:float 3 1;"));
   CHECK(f.Fuse() == kFusedMapOp);  // nothing is left to do
+}
+
+TEST_CASE("a scalar of any type becomes the bits of an instruction") {
+  Fusion f;
+  const PassContext context("MINIMAL", "", &f.item);
+  const auto bits_of = [&](auto value) {
+    using T = decltype(value);
+    const Node node = f.graph.AddNode(f.graph.UniqueName("c"), "Const").value();
+    Constant::Of<T>({}, {value}).Write(node);
+    uint64_t bits = 0;
+    CHECK(passes_internal::ReadScalar(context, node, DataTypeOf<T>(), &bits));
+    return bits;
+  };
+  const uint64_t half = ConstantBits(DataType::kDouble, 1.5, 0);
+  CHECK(bits_of(1.5f) == half);
+  CHECK(bits_of(1.5) == half);
+  CHECK(bits_of(Half(1.5f)) == half);
+  CHECK(bits_of(BFloat16(1.5f)) == half);
+  CHECK(bits_of(int8_t{-3}) == static_cast<uint64_t>(-3));
+  constexpr int64_t kFar = -(int64_t{1} << 40);
+  CHECK(bits_of(kFar) == static_cast<uint64_t>(kFar));
+  CHECK(bits_of(uint8_t{200}) == 200);
+  CHECK(bits_of(UINT64_MAX) == UINT64_MAX);
+  CHECK(bits_of(true) == 1);
 }
 
 TEST_CASE("the first formula of an op counts, as for its kernel") {

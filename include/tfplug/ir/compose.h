@@ -20,15 +20,6 @@
 // (Opcode::kElement).
 namespace tfplug::ir {
 
-// Calls use(value) for each earlier value that an instruction uses.
-template <class F>
-void ForEachOperand(const Instruction& in, F use) {
-  const int32_t operands[] = {in.a, in.b, in.c};
-  for (int k = 0; k < InfoOf(in.opcode).arity; ++k) {
-    use(static_cast<size_t>(operands[k]));
-  }
-}
-
 // Returns which values are needed to compute the given ones, and includes
 // these.
 inline std::vector<bool> NeededFor(const Expression& expression,

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/data_type.h"
@@ -45,66 +46,6 @@ struct Instruction {
     return x.fields() < y.fields();
   }
 };
-
-class Expression;
-
-namespace ir_internal {
-
-template <class T>
-inline char type_tag;  // its address identifies T
-
-// The analyses of an expression, at most a few. Thread-safe.
-class Analyses {
- public:
-  Analyses() = default;
-  Analyses(const Analyses&) = delete;
-  Analyses& operator=(const Analyses&) = delete;
-  ~Analyses() {
-    for (Node* node = first_; node != nullptr;) {
-      delete std::exchange(node, node->next);
-    }
-  }
-
-  template <class T>
-  const T& Get(const Expression& expression) const {
-    for (Node* node = first_; node != nullptr; node = node->next) {
-      if (node->type == &type_tag<T>) {
-        return static_cast<NodeOf<T>*>(node)->value;
-      }
-    }
-    return Add<T>(expression);
-  }
-
- private:
-  // Another thread may add an equal one, which then stays unused.
-  template <class T>
-  [[gnu::noinline]] const T& Add(const Expression& expression) const {
-    auto* const node = new NodeOf<T>(expression);
-    node->next = first_;
-    while (!first_.compare_exchange_weak(node->next, node)) {
-    }
-    return node->value;
-  }
-
-  struct Node {
-    explicit Node(const char* type_of_value) : type(type_of_value) {}
-    virtual ~Node() = default;
-
-    const char* const type;
-    Node* next = nullptr;
-  };
-  template <class T>
-  struct NodeOf : Node {
-    explicit NodeOf(const Expression& expression)
-        : Node(&type_tag<T>), value(expression) {}
-
-    const T value;
-  };
-
-  mutable std::atomic<Node*> first_{nullptr};
-};
-
-}  // namespace ir_internal
 
 // A computation on scalars: some inputs, a list of instructions in which each
 // value is assigned once, and some outputs. Map and Reduce apply it to each
@@ -145,9 +86,18 @@ class Expression {
 
   // Returns T(*this), which is made at the first call and then kept: what an
   // interpreter finds out about expressions. It may refer to instructions().
+  // All calls in a library must name the same T. Thread-safe.
   template <class T>
   const T& Analysis() const {
-    return parts_->analyses.Get<T>(*this);
+    const void* analysis = parts_->analysis;
+    if (ABSL_PREDICT_FALSE(analysis == nullptr)) {
+      auto made = std::make_unique<const T>(*this);
+      // Another thread may have made an equal one.
+      if (parts_->analysis.compare_exchange_strong(analysis, made.get())) {
+        analysis = made.release();
+      }
+    }
+    return *static_cast<const T*>(analysis);
   }
 
   // Returns whether the expression only copies its input.
@@ -163,7 +113,8 @@ class Expression {
         {Opcode::kInput, DataType::kFloat, 0, -1, -1, 0}};
     std::vector<Output> outputs = {{0, DataType::kFloat}};
     uint32_t id = 0;
-    ir_internal::Analyses analyses;
+    // Kept as long as the parts: until the process ends.
+    mutable std::atomic<const void*> analysis{nullptr};
   };
   struct IsLess {
     bool operator()(const std::shared_ptr<const Parts>& x,
@@ -187,6 +138,21 @@ inline uint64_t ConstantBits(DataType type, double real, int64_t integer) {
   std::memcpy(&bits, &real, sizeof(bits));
   return bits;
 }
+
+namespace ir {
+
+// Calls use(value) for each earlier value that an instruction uses, once.
+template <class Use>
+void ForEachOperand(const Instruction& in, Use use) {
+  const bool reads_input =
+      in.opcode == Opcode::kInput || in.opcode == Opcode::kElement;
+  const int32_t a = reads_input ? -1 : in.a;
+  if (a >= 0) use(static_cast<size_t>(a));
+  if (in.b >= 0 && in.b != a) use(static_cast<size_t>(in.b));
+  if (in.c >= 0 && in.c != a && in.c != in.b) use(static_cast<size_t>(in.c));
+}
+
+}  // namespace ir
 
 namespace ir_internal {
 

@@ -48,32 +48,20 @@ class HostAnalysis {
   }
 
  private:
-  Value& At(int32_t id) { return values_[static_cast<size_t>(id)]; }
-
-  // Calls visit(id) for each value that an instruction uses, once.
-  template <class Visit>
-  static void VisitOperands(const Instruction& in, Visit visit) {
-    const bool reads_input =
-        in.opcode == Opcode::kInput || in.opcode == Opcode::kElement;
-    const int32_t a = reads_input ? -1 : in.a;
-    if (a >= 0) visit(a);
-    if (in.b >= 0 && in.b != a) visit(in.b);
-    if (in.c >= 0 && in.c != a && in.c != in.b) visit(in.c);
-  }
-
   void FindUses(const Expression& expression) {
     for (size_t i = 0; i < all_.size(); ++i) {
       widest_value_ =
           std::max(widest_value_, DataTypeSize(ComputeType(all_[i].type)));
       values_[i].last_use = i;
-      VisitOperands(all_[i], [&](int32_t id) {
-        At(id).last_use = i;
-        ++At(id).uses;
+      ir::ForEachOperand(all_[i], [&](size_t id) {
+        values_[id].last_use = i;
+        ++values_[id].uses;
       });
     }
     for (const Expression::Output& output : expression.outputs()) {
-      At(output.value).last_use = all_.size();
-      ++At(output.value).uses;
+      Value& value = values_[static_cast<size_t>(output.value)];
+      value.last_use = all_.size();
+      ++value.uses;
     }
     for (size_t i = 0; i < all_.size(); ++i) {
       if (all_[i].opcode == Opcode::kElement) {
@@ -98,8 +86,7 @@ class HostAnalysis {
           unused.push_back(values_[id].register_index);
         }
       };
-      VisitOperands(all_[i],
-                    [&](int32_t id) { release(static_cast<size_t>(id)); });
+      ir::ForEachOperand(all_[i], release);
       release(i);
     }
   }

@@ -125,26 +125,24 @@ class HostPlaces {
           !IsDense(other) || places_[j].comparison >= 0) {
         return false;
       }
-      switch (in.opcode) {
-        case Opcode::kAdd:
-        case Opcode::kSub:
-        case Opcode::kMul:
-        case Opcode::kDiv:
-        case Opcode::kMax:
-        case Opcode::kMin:
-          if (!IsFloat(in.type)) return false;
-          break;
-        default:  // a comparison
-          if (places_[j].kind != HostPlace::kSkipped || !is_single ||
-              in.type != DataType::kBool || TypeOf(id) != DataType::kFloat) {
-            return false;
-          }
+      const bool is_comparison = places_[j].kind == HostPlace::kSkipped &&
+                                 is_single && in.type == DataType::kBool &&
+                                 TypeOf(id) == DataType::kFloat;
+      if (IsArithmetic(in.opcode) ? !IsFloat(in.type) : !is_comparison) {
+        return false;
       }
     }
     return true;
   }
 
  private:
+  // Returns whether the interpreter has loops for any strides, and chains, of
+  // the operation.
+  static bool IsArithmetic(Opcode opcode) {
+    return opcode == Opcode::kAdd || opcode == Opcode::kSub ||
+           opcode == Opcode::kMul || opcode == Opcode::kDiv ||
+           opcode == Opcode::kMax || opcode == Opcode::kMin;
+  }
   bool CanBeInChain(size_t i) const {
     const Instruction& in = expression_.instructions()[i];
     const HostPlace& place = places_[i];
@@ -157,17 +155,9 @@ class HostPlaces {
       return operand.is_dense ||
              (operand.row_stride == 0 && operand.stride == 0);
     };
-    switch (in.opcode) {
-      case Opcode::kAdd:
-      case Opcode::kSub:
-      case Opcode::kMul:
-      case Opcode::kDiv:
-      case Opcode::kMax:
-      case Opcode::kMin:
-        return is_dense_or_single(in.a) && is_dense_or_single(in.b);
-      default:
-        return in.opcode == Opcode::kNeg || in.opcode == Opcode::kAbs;
-    }
+    return IsArithmetic(in.opcode)
+               ? is_dense_or_single(in.a) && is_dense_or_single(in.b)
+               : in.opcode == Opcode::kNeg || in.opcode == Opcode::kAbs;
   }
 
   // If instruction i compares floats, lets the instruction after it compute it

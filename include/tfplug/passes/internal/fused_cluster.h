@@ -13,13 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "tfplug/base/narrow_types.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/ir/compose.h"
 #include "tfplug/ir/elementwise.h"
+#include "tfplug/ir/scalar_code.h"
 #include "tfplug/ir/serialize.h"
 #include "tfplug/kernel/fused_map_ops.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
@@ -36,49 +36,18 @@ inline bool ReadScalar(const PassContext& context, const Node& node,
   if (!shape.ok() || shape->rank() != 0) return false;
   const auto constant = Constant::Read(node);
   if (!constant.ok() || constant->dtype() != type) return false;
+  if (ComputeType(type) == DataType(0)) return false;
   const std::string bytes = constant->GetBytes();
-  const auto as = [&](auto value) {
-    std::memcpy(&value, bytes.data(), sizeof(value));
-    return value;
-  };
-  const auto real = [&](double value) {
-    std::memcpy(bits, &value, sizeof(value));
-    return true;
-  };
-  const auto integer = [&](int64_t value) {
-    *bits = static_cast<uint64_t>(value);
-    return true;
-  };
-  switch (type) {
-    case DataType::kFloat:
-      return real(double{as(float())});
-    case DataType::kDouble:
-      return real(as(double()));
-    case DataType::kHalf:
-      return real(double{static_cast<float>(as(Half()))});
-    case DataType::kBfloat16:
-      return real(double{static_cast<float>(as(BFloat16()))});
-    case DataType::kInt8:
-      return integer(as(int8_t()));
-    case DataType::kInt16:
-      return integer(as(int16_t()));
-    case DataType::kInt32:
-      return integer(as(int32_t()));
-    case DataType::kInt64:
-      return integer(as(int64_t()));
-    case DataType::kUint8:
-      return integer(as(uint8_t()));
-    case DataType::kBool:
-      return integer(as(uint8_t()) != 0 ? 1 : 0);
-    case DataType::kUint16:
-      return integer(as(uint16_t()));
-    case DataType::kUint32:
-      return integer(as(uint32_t()));
-    case DataType::kUint64:
-      return integer(static_cast<int64_t>(as(uint64_t())));
-    default:
-      return false;
-  }
+  // A bool is a byte, of which any but 0 is true.
+  ir::VisitStored(type == DataType::kBool ? DataType::kUint8 : type,
+                  [&](auto tag) {
+                    typename decltype(tag)::type value{};
+                    std::memcpy(&value, bytes.data(), sizeof(value));
+                    *bits = ConstantBits(type, ir::Convert<double>(value),
+                                         ir::Convert<int64_t>(value));
+                  });
+  if (type == DataType::kBool) *bits = *bits != 0 ? 1 : 0;
+  return true;
 }
 
 // One cluster, whose nodes are in topological order, and the node that replaces
