@@ -66,7 +66,7 @@ TEST_CASE("a repeated launch has all of its operands, at their new addresses") {
         return next == 2 ? Place{}
                          : Place{next % 2 == 0 ? size_t{1} : size_t{2}, next};
       };
-      const LaunchOf<&PrimitiveTable::mat_mul_map, true, const Operand&,
+      const LaunchOf<&PrimitiveTable::mat_mul_map, const Operand&,
                      const Operand&, const Expression&, Operands, Operands>
           launch(place_of, all[0], all[0], Expression(), inputs, outputs);
       std::vector<Operand> expected = {all[0]};

@@ -43,57 +43,16 @@ using OwnWork = std::function<absl::Status(void* stream, Operands)>;
 // The primitives of a backend, for its author's stream.
 struct PrimitiveTable {
   // Map, MapFlat and Reduce take operands of any rank.
-  absl::Status (*map)(void* backend, void* stream, const Expression&,
+  absl::Status (*map)(void* backend, void* stream, Launcher&, const Expression&,
                       absl::Span<Operand>, absl::Span<Operand>);
   absl::Status (*map_flat)(void* backend, void* stream, const Expression&,
                            const FlatOperands&);
   absl::Status (*reduce)(void* backend, void* stream, Launcher&,
                          const Reduction&, absl::Span<Operand>,
                          absl::Span<Operand>);
-  absl::Status (*mat_mul)(void* backend, void* stream, Launcher&,
-                          const Operand&, const Operand&, const Operand&);
-  absl::Status (*scatter)(void* backend, void* stream, Launcher&, ScatterKind,
-                          const Operand&, const Operand&, const Operand&);
-  absl::Status (*scan)(void* backend, void* stream, Launcher&, ReduceKind,
-                       const Operand&, const Operand&);
-  absl::Status (*sort)(void* backend, void* stream, Launcher&, const Operand&,
-                       const Operand&, const Operand&);
-  absl::Status (*fourier)(void* backend, void* stream, Launcher&,
-                          bool is_inverse, const Operand&, const Operand&);
-  absl::Status (*conv)(void* backend, void* stream, Launcher&,
-                       const Convolution&, const Operand&, const Operand&,
-                       const Operand&);
-  absl::Status (*conv_input_gradient)(void* backend, void* stream, Launcher&,
-                                      const Convolution&, const Operand&,
-                                      const Operand&, const Operand&);
-  absl::Status (*conv_filter_gradient)(void* backend, void* stream, Launcher&,
-                                       const Convolution&, const Operand&,
-                                       const Operand&, const Operand&);
-  absl::Status (*mat_mul_map)(void* backend, void* stream, Launcher&,
-                              const Operand&, const Operand&, const Expression&,
-                              Operands, Operands);
-  absl::Status (*conv_map)(void* backend, void* stream, Launcher&,
-                           const Convolution&, const Operand&, const Operand&,
-                           const Expression&, Operands, Operands);
-  absl::Status (*pool)(void* backend, void* stream, Launcher&, const Pooling&,
-                       const Operand&, const Operand&);
-  absl::Status (*pool_gradient)(void* backend, void* stream, Launcher&,
-                                const Pooling&, const Operand&, const Operand&,
-                                const Operand&, const Operand&);
-  absl::Status (*batch_norm_training)(void* backend, void* stream, Launcher&,
-                                      const BatchNormalization&,
-                                      const BatchNormTrainingOperands&);
-  absl::Status (*batch_norm_inference)(void* backend, void* stream, Launcher&,
-                                       const BatchNormalization&,
-                                       const BatchNormInferenceOperands&);
-  absl::Status (*batch_norm_gradient)(void* backend, void* stream, Launcher&,
-                                      const BatchNormalization&,
-                                      const BatchNormGradientOperands&);
-  absl::Status (*softmax)(void* backend, void* stream, Launcher&, SoftmaxKind,
-                          const Operand&, const Operand&);
-  absl::Status (*cross_entropy)(void* backend, void* stream, Launcher&,
-                                const Operand&, const Operand&, const Operand&,
-                                const Operand&);
+#define TFPLUG_INTERNAL_PRIMITIVE(name, function, ...) \
+  absl::Status (*name)(void* backend, void* stream, Launcher&, __VA_ARGS__);
+#include "tfplug/primitives/primitives.def"
   absl::Status (*enqueue)(void* backend, void* stream, Launcher&,
                           const OwnWork&, Operands);
   // Backend::Capture; null if the backend has no graphs.
@@ -168,7 +127,7 @@ class Launcher {
         primitives::CheckOperands(inputs, expression.inputs()));
     TFPLUG_RETURN_IF_ERROR(
         primitives::CheckOperands(outputs, expression.outputs()));
-    return table_->map(backend_, stream_, expression, inputs, outputs);
+    return table_->map(backend_, stream_, *this, expression, inputs, outputs);
   }
   // Runs Map for arrays of the types of the expression. Takes less than half of
   // Map's time on the host if the backend compiles its kernels (compiled.h).

@@ -241,9 +241,9 @@ struct PackOf<std::index_sequence<i...>, T...> : PackValue<i, T>... {
 template <class... T>
 using Pack = PackOf<std::index_sequence_for<T...>, T...>;
 
-// A launch of the primitive at `member` of the table. kLauncher: it takes the
-// launcher before its other arguments.
-template <auto member, bool kLauncher, class... A>
+// A launch of the primitive at `member` of the table. A are its arguments after
+// the launcher.
+template <auto member, class... A>
 class LaunchOf final : public RecordedLaunch {
  public:
   // place_of(operand) returns the place of an operand; called in order.
@@ -261,14 +261,9 @@ class LaunchOf final : public RecordedLaunch {
                    const std::vector<char*>& buffers) const override {
     LaunchArguments arguments(num_operands_, buffers);
     return arguments_.Apply([&](const auto&... stored) {
-      if constexpr (kLauncher) {
-        return (target.table->*member)(target.backend, target.stream,
-                                       *target.launcher,
-                                       arguments.Make(stored)...);
-      } else {
-        return (target.table->*member)(target.backend, target.stream,
-                                       arguments.Make(stored)...);
-      }
+      return (target.table->*member)(target.backend, target.stream,
+                                     *target.launcher,
+                                     arguments.Make(stored)...);
     });
   }
 

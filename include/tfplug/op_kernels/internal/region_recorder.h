@@ -288,19 +288,14 @@ class RegionRecorder final : public LaunchObserver {
     record_->buffers_.push_back(buffer);
     places_.push_back({nullptr, false});
   }
-  template <auto member, bool kLauncher, class... A>
+  template <auto member, class... A>
   absl::Status AddCall(A... arguments) {
-    auto launch = std::make_unique<LaunchOf<member, kLauncher, A...>>(
+    auto launch = std::make_unique<LaunchOf<member, A...>>(
         [this](const Operand& operand) { return PlaceOf(operand); },
         arguments...);
     return Add(std::move(launch), [&](const Target& target) {
-      if constexpr (kLauncher) {
-        return (target.table->*member)(target.backend, target.stream,
-                                       *target.launcher, arguments...);
-      } else {
-        return (target.table->*member)(target.backend, target.stream,
-                                       arguments...);
-      }
+      return (target.table->*member)(target.backend, target.stream,
+                                     *target.launcher, arguments...);
     });
   }
   absl::Status AddFlat(const Expression& expression,
@@ -336,8 +331,8 @@ class RegionRecorder final : public LaunchObserver {
                             void*, void*, Launcher&, A...)>
   struct Recording<member> {
     static absl::Status Call(void* self, void*, Launcher&, A... arguments) {
-      return static_cast<RegionRecorder*>(self)
-          ->template AddCall<member, true, A...>(arguments...);
+      return static_cast<RegionRecorder*>(self)->template AddCall<member, A...>(
+          arguments...);
     }
   };
   static const primitives::PrimitiveTable& Table() {
@@ -351,30 +346,11 @@ class RegionRecorder final : public LaunchObserver {
                         const FlatOperands& operands) {
       return static_cast<RegionRecorder*>(self)->AddFlat(expression, operands);
     };
-    table.map = [](void* self, void*, const Expression& expression,
-                   absl::Span<Operand> inputs, absl::Span<Operand> outputs) {
-      return static_cast<RegionRecorder*>(self)
-          ->AddCall<&T::map, false, const Expression&, absl::Span<Operand>,
-                    absl::Span<Operand>>(expression, inputs, outputs);
-    };
+    table.map = &Recording<&T::map>::Call;
     table.reduce = &Recording<&T::reduce>::Call;
-    table.mat_mul = &Recording<&T::mat_mul>::Call;
-    table.scatter = &Recording<&T::scatter>::Call;
-    table.scan = &Recording<&T::scan>::Call;
-    table.sort = &Recording<&T::sort>::Call;
-    table.fourier = &Recording<&T::fourier>::Call;
-    table.conv = &Recording<&T::conv>::Call;
-    table.conv_input_gradient = &Recording<&T::conv_input_gradient>::Call;
-    table.conv_filter_gradient = &Recording<&T::conv_filter_gradient>::Call;
-    table.mat_mul_map = &Recording<&T::mat_mul_map>::Call;
-    table.conv_map = &Recording<&T::conv_map>::Call;
-    table.pool = &Recording<&T::pool>::Call;
-    table.pool_gradient = &Recording<&T::pool_gradient>::Call;
-    table.batch_norm_training = &Recording<&T::batch_norm_training>::Call;
-    table.batch_norm_inference = &Recording<&T::batch_norm_inference>::Call;
-    table.batch_norm_gradient = &Recording<&T::batch_norm_gradient>::Call;
-    table.softmax = &Recording<&T::softmax>::Call;
-    table.cross_entropy = &Recording<&T::cross_entropy>::Call;
+#define TFPLUG_INTERNAL_PRIMITIVE(name, ...) \
+  table.name = &Recording<&T::name>::Call;
+#include "tfplug/primitives/primitives.def"
     table.enqueue = &Recording<&T::enqueue>::Call;
     return table;
   }

@@ -64,7 +64,7 @@ struct TableOf {
   static B& Self(void* backend) { return *static_cast<B*>(backend); }
   static Stream& On(void* stream) { return *static_cast<Stream*>(stream); }
 
-  static absl::Status Map(void* self, void* stream,
+  static absl::Status Map(void* self, void* stream, Launcher&,
                           const Expression& expression, absl::Span<Operand> in,
                           absl::Span<Operand> out) {
     if constexpr (kHasMapLoops<B>) {
@@ -111,77 +111,16 @@ struct TableOf {
                                  [&](Stream& on) { return work(&on); });
   }
 
-  // Each primitive has a row of its name. `a` are its arguments after the
-  // launcher.
   static constexpr primitives::PrimitiveTable Make() {
     primitives::PrimitiveTable table = {};
     table.map = &Map;
     table.map_flat = &MapFlat;
     table.reduce = &Reduce;
-    table.mat_mul = [](void* self, void* stream, Launcher& launcher,
-                       auto... a) {
-      return Self(self).B::MatMul(On(stream), launcher, a...);
-    };
-    table.scatter = [](void* self, void* stream, Launcher& launcher,
-                       auto... a) {
-      return Self(self).B::Scatter(On(stream), launcher, a...);
-    };
-    table.scan = [](void* self, void* stream, Launcher& launcher, auto... a) {
-      return Self(self).B::Scan(On(stream), launcher, a...);
-    };
-    table.sort = [](void* self, void* stream, Launcher& launcher, auto... a) {
-      return Self(self).B::Sort(On(stream), launcher, a...);
-    };
-    table.fourier = [](void* self, void* stream, Launcher& launcher,
-                       auto... a) {
-      return Self(self).B::Fourier(On(stream), launcher, a...);
-    };
-    table.conv = [](void* self, void* stream, Launcher& launcher, auto... a) {
-      return Self(self).B::Conv(On(stream), launcher, a...);
-    };
-    table.conv_input_gradient = [](void* self, void* stream, Launcher& launcher,
-                                   auto... a) {
-      return Self(self).B::ConvInputGradient(On(stream), launcher, a...);
-    };
-    table.conv_filter_gradient = [](void* self, void* stream,
-                                    Launcher& launcher, auto... a) {
-      return Self(self).B::ConvFilterGradient(On(stream), launcher, a...);
-    };
-    table.mat_mul_map = [](void* self, void* stream, Launcher& launcher,
-                           auto... a) {
-      return Self(self).B::MatMulMap(On(stream), launcher, a...);
-    };
-    table.conv_map = [](void* self, void* stream, Launcher& launcher,
-                        auto... a) {
-      return Self(self).B::ConvMap(On(stream), launcher, a...);
-    };
-    table.pool = [](void* self, void* stream, Launcher& launcher, auto... a) {
-      return Self(self).B::Pool(On(stream), launcher, a...);
-    };
-    table.pool_gradient = [](void* self, void* stream, Launcher& launcher,
-                             auto... a) {
-      return Self(self).B::PoolGradient(On(stream), launcher, a...);
-    };
-    table.batch_norm_training = [](void* self, void* stream, Launcher& launcher,
-                                   auto... a) {
-      return Self(self).B::BatchNormTraining(On(stream), launcher, a...);
-    };
-    table.batch_norm_inference = [](void* self, void* stream,
-                                    Launcher& launcher, auto... a) {
-      return Self(self).B::BatchNormInference(On(stream), launcher, a...);
-    };
-    table.batch_norm_gradient = [](void* self, void* stream, Launcher& launcher,
-                                   auto... a) {
-      return Self(self).B::BatchNormGradient(On(stream), launcher, a...);
-    };
-    table.softmax = [](void* self, void* stream, Launcher& launcher,
-                       auto... a) {
-      return Self(self).B::Softmax(On(stream), launcher, a...);
-    };
-    table.cross_entropy = [](void* self, void* stream, Launcher& launcher,
-                             auto... a) {
-      return Self(self).B::CrossEntropy(On(stream), launcher, a...);
-    };
+#define TFPLUG_INTERNAL_PRIMITIVE(name, function, ...)                       \
+  table.name = [](void* self, void* stream, Launcher& launcher, auto... a) { \
+    return Self(self).B::function(On(stream), launcher, a...);               \
+  };
+#include "tfplug/primitives/primitives.def"
     table.enqueue = [](void*, void* stream, Launcher&,
                        const primitives::OwnWork& work,
                        Operands operands) { return work(stream, operands); };
