@@ -133,6 +133,10 @@ TEST_CASE("BufferStream: copies and fills reach offsets in buffers") {
       fake.stream.CopyHostToDevice(DeviceMemory(&other, 1), "x", 1)));
   CHECK(absl::IsInvalidArgument(
       fake.stream.CopyDeviceToDevice(a, DeviceMemory(&other, 1), 1)));
+  CHECK(absl::IsInvalidArgument(
+      fake.stream.CopyHostToDevice(a, At(b, 1).opaque(), 1)));
+  CHECK(absl::IsInvalidArgument(
+      fake.stream.CopyDeviceToHost(At(b, 1).opaque(), a, 1)));
   CHECK(fake.memory.Deallocate(a) == absl::OkStatus());
   CHECK(fake.memory.Deallocate(b) == absl::OkStatus());
 }

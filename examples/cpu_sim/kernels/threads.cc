@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 #include <unsupported/Eigen/CXX11/ThreadPool>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -58,7 +59,10 @@ class Work {
     std::unique_lock<std::mutex> lock(mutex_);
     all_done_.wait(lock, [this] { return IsDone(); });
 #ifdef __cpp_exceptions
-    if (exception_) std::rethrow_exception(exception_);
+    // The last owner is this thread, not one that ends later.
+    if (exception_) {
+      std::rethrow_exception(std::exchange(exception_, nullptr));
+    }
 #endif
   }
 

@@ -105,6 +105,19 @@ class AddressSpace {
     return address == nullptr;
   }
 
+  // Fails with INVALID_ARGUMENT if `address` is one of the device's: eager
+  // TensorFlow takes 32-bit integers of some ops for arguments in host memory
+  // although they are on the device, and asks for a copy to it.
+  absl::Status CheckHostAddress(const void* address) const {
+    if (ABSL_PREDICT_TRUE(reinterpret_cast<uint64_t>(address) - first_ >=
+                          size_)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "the host memory of a copy has an address of device memory: TensorFlow "
+        "took an argument of the op for one on the host");
+  }
+
   [[gnu::cold, gnu::noinline]] static absl::Status NotFound() {
     return absl::InvalidArgumentError(
         "the address lies in no memory that the device's allocator returned");

@@ -104,11 +104,13 @@ class BufferStream
   absl::Status CopyHostToDevice(DeviceMemory dst, const void* src,
                                 uint64_t size) override {
     TFPLUG_ASSIGN_OR_RETURN(const Location to, addresses_.Find(dst.opaque()));
+    TFPLUG_RETURN_IF_ERROR(addresses_.CheckHostAddress(src));
     return self().Self::CopyToBuffer(to, src, size);
   }
   absl::Status CopyDeviceToHost(void* dst, DeviceMemory src,
                                 uint64_t size) override {
     TFPLUG_ASSIGN_OR_RETURN(const Location from, addresses_.Find(src.opaque()));
+    TFPLUG_RETURN_IF_ERROR(addresses_.CheckHostAddress(dst));
     return self().Self::CopyFromBuffer(dst, from, size);
   }
   absl::Status CopyDeviceToDevice(DeviceMemory dst, DeviceMemory src,

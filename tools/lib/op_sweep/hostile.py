@@ -42,14 +42,18 @@ class _Mutator:
                   for arg in self.case.definition.output_arg}
         attrs = [attr for attr in self.case.definition.attr
                  if attr.name in self.case.attrs and attr.name not in counts]
+        # Of an input, it makes a list of as many types before it calls a kernel.
+        lengths = {arg.number_attr for arg in self.case.definition.input_arg}
         for _ in range(self.choice((1, 1, 1, 2, 2, 3, 5))):
             if args and (not attrs or self.chance(.65)):
                 name = self.choice(args)
                 self.case.args[name] = self._argument(self.case.args[name])
             elif attrs:
                 attr = self.choice(attrs)
-                self.case.attrs[attr.name] = self._attribute(
-                    attr.type, self.case.attrs[attr.name])
+                self.case.attrs[attr.name] = (
+                    self.choice([n for n in _INTEGERS if n < _MOST_ELEMENTS])
+                    if attr.name in lengths else
+                    self._attribute(attr.type, self.case.attrs[attr.name]))
 
     # ---- Arguments ---------------------------------------------------------------
 
