@@ -116,37 +116,47 @@ inline Operand WithoutDims(Operand view) {
   return view;
 }
 
+// Returns a dense array as a vector.
+inline Operand Flat(const Operand& view) {
+  return Operand::Dense(view.data, view.type, {view.num_elements()});
+}
+
+// Returns a view at each element of `like` of the element with its index in
+// dimension `d`, or, if d is -1, of the first element.
+inline Operand AlongDim(Operand view, const Operand& like, int d,
+                        int64_t stride = 1) {
+  view.rank = 0;
+  for (int k = 0; k < like.rank; ++k) {
+    view.AddDim(like.dim(k), k == d ? stride : 0);
+  }
+  return view;
+}
+
 // Returns a view of `value` at each element of `like`.
 inline Operand ScalarOf(DataType type, double value, const Operand& like) {
   const int64_t integer = IsFloat(type) ? 0 : static_cast<int64_t>(value);
-  Operand view = Operand::Scalar(type, ConstantBits(type, value, integer));
-  for (int d = 0; d < like.rank; ++d) view.AddDim(like.dim(d), 0);
-  return view;
+  return AlongDim(Operand::Scalar(type, ConstantBits(type, value, integer)),
+                  like, -1);
 }
 
 // Returns the index of dimension `d` at each element of `like`.
 inline Operand IndexOf(const Operand& like, int d, int64_t start = 0) {
-  Operand view = Operand::Index(start);
-  for (int k = 0; k < like.rank; ++k) view.AddDim(like.dim(k), k == d ? 1 : 0);
-  return view;
+  return AlongDim(Operand::Index(start), like, d);
+}
+
+// Returns the unsigned integer of the size of a type, or uint64 for larger ones.
+constexpr DataType BitsOf(DataType type) {
+  const size_t size = DataTypeSize(type);
+  return size == 1   ? DataType::kUint8
+         : size == 2 ? DataType::kUint16
+         : size == 4 ? DataType::kUint32
+                     : DataType::kUint64;
 }
 
 // Returns the view as unsigned integers of the same size, for copies: it keeps
 // the bits of every number, and needs no arithmetic of the type.
 inline Operand AsBits(Operand view) {
-  switch (DataTypeSize(view.type)) {
-    case 1:
-      view.type = DataType::kUint8;
-      break;
-    case 2:
-      view.type = DataType::kUint16;
-      break;
-    case 4:
-      view.type = DataType::kUint32;
-      break;
-    default:
-      view.type = DataType::kUint64;
-  }
+  view.type = BitsOf(view.type);
   return view;
 }
 

@@ -23,8 +23,7 @@ class TransposeKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     conjugates_ = op == "ConjugateTranspose" && IsComplex(type);
     if (!conjugates_) return absl::OkStatus();
     const DataType part = PartType(type);
@@ -49,9 +48,8 @@ class TransposeKernel final : public BackendKernel {
     uint64_t used = 0;
     for (int64_t p : perm) {
       if (p < -x.rank || p >= x.rank) {
-        return absl::InvalidArgumentError(std::to_string(p) +
-                                          " is out of range [0 .. " +
-                                          std::to_string(x.rank) + ")");
+        return absl::InvalidArgumentError(
+            absl::StrCat(p, " is out of range [0 .. ", x.rank, ")"));
       }
       const auto d = static_cast<int>(p < 0 ? p + x.rank : p);
       used |= uint64_t{1} << d;
@@ -59,9 +57,8 @@ class TransposeKernel final : public BackendKernel {
     }
     for (int d = 0; d < x.rank; ++d) {
       if ((used >> d & 1) == 0) {
-        return absl::InvalidArgumentError(std::to_string(d) +
-                                          " is missing from {" +
-                                          absl::StrJoin(perm, ",") + "}");
+        return absl::InvalidArgumentError(absl::StrCat(
+            d, " is missing from {", absl::StrJoin(perm, ","), "}"));
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
@@ -88,9 +85,8 @@ class TileKernel final : public BackendKernel {
         run.GetVector(1, "Expected multiples to be 1-D, but got shape "));
     if (multiples.size() != static_cast<size_t>(x.rank)) {
       return absl::InvalidArgumentError(
-          "Expected multiples argument to be a vector of length " +
-          std::to_string(x.rank) + " but got length " +
-          std::to_string(multiples.size()));
+          absl::StrCat("Expected multiples argument to be a vector of length ",
+                       x.rank, " but got length ", multiples.size()));
     }
     Shape shape;
     Ints repeated;  // dimensions
@@ -98,8 +94,7 @@ class TileKernel final : public BackendKernel {
       const int64_t copies = multiples[static_cast<size_t>(d)];
       if (copies < 0) {
         return absl::InvalidArgumentError(
-            "Expected multiples[" + std::to_string(d) + "] >= 0, but got " +
-            std::to_string(copies));
+            absl::StrCat("Expected multiples[", d, "] >= 0, but got ", copies));
       }
       TFPLUG_ASSIGN_OR_RETURN(const int64_t size,
                               MultiplySizes(x.dim(d), copies));

@@ -67,10 +67,9 @@ class BatchNormKernel : public BackendKernel {
           (is_named ? names[i - 1] : "a vector of channels") +
           std::string(" must be 1-dimensional") + ShapeOf(vector).ToString());
     }
-    return absl::InvalidArgumentError(
-        "input " + std::to_string(i) +
-        " must be a vector with one element for each channel of " +
-        ShapeOf(x).ToString() + ", not " + ShapeOf(vector).ToString());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input ", i, " must be a vector with one element for each channel of ",
+        ShapeOf(x).ToString(), ", not ", ShapeOf(vector).ToString()));
   }
 
   bool is_v3_ = false;

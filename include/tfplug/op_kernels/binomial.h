@@ -158,14 +158,6 @@ class BinomialKernel final : public ReadThenHostKernel {
   }
 
  private:
-  static std::vector<int64_t> IntegersOf(const HostArray& array) {
-    std::vector<int64_t> values;
-    for (int64_t i = 0; i < array.shape.num_elements(); ++i) {
-      values.push_back(array.type == DataType::kInt64 ? array.as<int64_t>()[i]
-                                                      : array.as<int32_t>()[i]);
-    }
-    return values;
-  }
   // Returns the index in `shape`, which broadcasts to the batch, of element `i`
   // of the batch.
   static int64_t IndexIn(const Shape& shape, const Shape& batch, int64_t i) {

@@ -16,8 +16,7 @@ namespace op_kernels_internal {
 class PopulationCountKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     const DataType word =
         DataTypeSize(type) == 8 ? DataType::kUint64 : DataType::kUint32;
     TFPLUG_ASSIGN_OR_RETURN(

@@ -19,8 +19,7 @@ class CheckNumericsKernel final : public DeviceThenReadKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(message_,
                             construction.GetAttr<std::string>("message"));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         count_, primitives::MakeReduction(

@@ -46,8 +46,7 @@ class ColorKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     is_adjusted_ = op == "AdjustHue" || op == "AdjustSaturation";
     ExpressionBuilder builder;
     const Value a = builder.Input(type), b = builder.Input(type),
@@ -76,9 +75,8 @@ class ColorKernel final : public BackendKernel {
     const int last = x.rank - 1;
     const int least = is_adjusted_ ? 3 : 1;
     if (x.rank < least) {
-      return absl::InvalidArgumentError("input must be at least " +
-                                        std::to_string(least) + "-D, not " +
-                                        ShapeOf(x).ToString());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input must be at least ", least, "-D, not ", ShapeOf(x).ToString()));
     }
     if (x.dim(last) != 3) {
       const std::string problem =
@@ -115,8 +113,7 @@ class ColorKernel final : public BackendKernel {
 class AdjustContrastKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     constexpr DataType kFloat = DataType::kFloat;
     TFPLUG_ASSIGN_OR_RETURN(
         mean_.map, MakeExpression({type}, {kFloat}, [](Value x) { return x; }));

@@ -204,7 +204,7 @@ class ComplexKernel final : public BackendKernel {
         continue;
       }
       if (auto s = BroadcastShape(ShapeOf(x), &shape); !s.ok()) {
-        return has_default_ ? SetDefault(run) : s;
+        return default_ ? SetResult(run, *default_) : s;
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
@@ -233,13 +233,7 @@ class ComplexKernel final : public BackendKernel {
       if (!has(attr)) continue;
       TFPLUG_ASSIGN_OR_RETURN(to, construction.GetAttr<DataType>(attr));
     }
-    if (has("incompatible_shape_error")) {  // Equal and NotEqual
-      TFPLUG_ASSIGN_OR_RETURN(
-          const bool fails,
-          construction.GetAttr<bool>("incompatible_shape_error"));
-      has_default_ = !fails;
-      default_ = absl::string_view(op.name) == "NotEqual";
-    }
+    TFPLUG_ASSIGN_OR_RETURN(default_, ResultOfUnfit(construction, op.name));
     int64_t arity = op.arity;
     is_sum_ = arity == 0;
     is_gradient_ = absl::EndsWith(op.name, "Grad");
@@ -268,14 +262,8 @@ class ComplexKernel final : public BackendKernel {
     return absl::OkStatus();
   }
 
-  // Tensors of incompatible shapes are unequal.
-  absl::Status SetDefault(OpRun& run) const {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {}));
-    return Fill(run, y, default_ ? 1 : 0);
-  }
-
   bool is_sum_ = false, is_gradient_ = false;
-  bool has_default_ = false, default_ = false;
+  std::optional<bool> default_;
   Expression expression_;
 };
 

@@ -20,8 +20,7 @@ namespace tfplug::op_kernels_internal {
 class ComplexProductKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     const DataType part = PartType(type);
     ExpressionBuilder builder;
     const ComplexValue a = {builder.Input(part), builder.Input(part)};

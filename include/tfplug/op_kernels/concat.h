@@ -125,11 +125,10 @@ class SplitKernel final : public BackendKernel {
     if (has_sizes_) {
       TFPLUG_ASSIGN_OR_RETURN(sizes, run.GetVector(1));
     } else if (size % n != 0) {
-      return absl::InvalidArgumentError(
+      return absl::InvalidArgumentError(absl::StrCat(
           "Number of ways to split should evenly divide the split dimension, "
-          "but got split_dim " +
-          std::to_string(axis) + " (size = " + std::to_string(size) +
-          ") and num_split " + std::to_string(n));
+          "but got split_dim ",
+          axis, " (size = ", size, ") and num_split ", n));
     }
     TFPLUG_RETURN_IF_ERROR(CompleteSizes(size, n, sizes));
     int64_t at = 0;
@@ -160,9 +159,8 @@ class SplitKernel final : public BackendKernel {
             "There can only be one -1 in the input.");
       }
       if (sizes[i] < 0) {
-        return absl::InvalidArgumentError(
-            "Split size at index " + std::to_string(i) +
-            " must be >= 0. Got: " + std::to_string(sizes[i]));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Split size at index ", i, " must be >= 0. Got: ", sizes[i]));
       }
       if (rest >= 0) rest -= sizes[i];
     }

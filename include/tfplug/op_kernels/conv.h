@@ -79,10 +79,9 @@ class ConvKernel : public BackendKernel {
                                        const Operand& filter) const {
     const int rank = attrs_.spatial() + 2;
     if (image.rank != rank || filter.rank != rank) {
-      return absl::InvalidArgumentError(
-          "input and filter must be " + std::to_string(rank) +
-          "-dimensional: " + ShapeOf(image).ToString() + ", " +
-          ShapeOf(filter).ToString());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input and filter must be ", rank, "-dimensional: ",
+          ShapeOf(image).ToString(), ", ", ShapeOf(filter).ToString()));
     }
     Convolution conv;
     const int64_t depth = filter.dim(rank - 2), channels = image.dim(rank - 1);
@@ -103,10 +102,9 @@ class ConvKernel : public BackendKernel {
       }
       conv.groups = channels / depth;
       if (groups_ > 0 && conv.groups != groups_) {
-        return absl::InvalidArgumentError(
-            "input depth must be the product of groups and filter depth: " +
-            std::to_string(channels) + " vs " + std::to_string(groups_) +
-            " and " + std::to_string(depth));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "input depth must be the product of groups and filter depth: ",
+            channels, " vs ", groups_, " and ", depth));
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(

@@ -124,8 +124,7 @@ inline Value AddAll(const std::vector<Value>& x) {
 class AddNKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const int64_t n,
                             construction.GetAttr<int32_t>("N"));
     ExpressionBuilder builder;
@@ -229,9 +228,8 @@ class RangeKernel final : public BackendKernel {
       const C size = std::ceil(std::fabs(static_cast<C>(steps)));
       if (size < C(9.2e18)) return static_cast<int64_t>(size);
     }
-    return absl::InvalidArgumentError(
-        "Requires ((limit - start) / delta) <= " + std::to_string(INT64_MAX) +
-        ": " + ends());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Requires ((limit - start) / delta) <= ", INT64_MAX, ": ", ends()));
   }
 
   template <class T, class C>
@@ -268,13 +266,10 @@ class OneHotKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const DataType index,
                             construction.GetAttr<DataType>("TI"));
-    Operand bits;
-    bits.type = type;
-    const DataType moved = MovableParts(bits)[0].type;
+    const DataType moved = ir::BitsOf(type);
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         expression_,

@@ -82,17 +82,17 @@ class BincountKernel final : public BackendKernel {
         place_,
         {x, row, ir::ScalarOf(DataType::kInt64, static_cast<double>(size), x)},
         {place}));
-    const Operand places = Operand::Dense(place.data, place.type, {n});
+    const Operand places = ir::Flat(place);
     TFPLUG_ASSIGN_OR_RETURN(Operand amounts,
                             run.launcher().Allocate(y.type, {n}));
     if (is_weighted && !is_binary_) {
-      amounts = Operand::Dense(weights.data, weights.type, {n});
+      amounts = ir::Flat(weights);
     } else {
       TFPLUG_RETURN_IF_ERROR(Fill(run, amounts, 1));
     }
     return run.launcher().Scatter(
         is_binary_ ? ScatterKind::kMax : ScatterKind::kAdd, places, amounts,
-        Operand::Dense(y.data, y.type, {y.num_elements()}));
+        ir::Flat(y));
   }
 
  private:
@@ -105,8 +105,7 @@ class BincountKernel final : public BackendKernel {
 class HistogramKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     constexpr DataType kDouble = DataType::kDouble;
     TFPLUG_ASSIGN_OR_RETURN(
         place_,
@@ -130,9 +129,8 @@ class HistogramKernel final : public BackendKernel {
           range.shape().ToString());
     }
     if (bins <= 0) {
-      return absl::InvalidArgumentError(
-          "nbins should be a positive number, but got '" +
-          std::to_string(bins) + "'");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "nbins should be a positive number, but got '", bins, "'"));
     }
     double bounds[2] = {};
     ir::VisitStored(range.dtype(), [&](auto tag) {
@@ -151,7 +149,7 @@ class HistogramKernel final : public BackendKernel {
     TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));
     const int64_t n = x.num_elements();
     if (n == 0) return absl::OkStatus();
-    const Operand values = Operand::Dense(x.data, x.type, {n});
+    const Operand values = ir::Flat(x);
     const auto scalar = [&](double value) {
       return ir::ScalarOf(DataType::kDouble, value, values);
     };
@@ -181,8 +179,7 @@ class BucketizeKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const auto boundaries,
         construction.GetAttr<std::vector<float>>("boundaries"));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     if (!std::is_sorted(boundaries.begin(), boundaries.end())) {
       return absl::InvalidArgumentError("Expected sorted boundaries");
     }
@@ -227,8 +224,7 @@ class BoundKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const DataType index,
                             construction.GetAttr<DataType>("out_type"));
     const bool is_lower = op == "LowerBound";
@@ -268,8 +264,7 @@ class BoundKernel final : public BackendKernel {
 class InTopKKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const DataType index,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType index, GetType(construction));
     constexpr DataType kFloat = DataType::kFloat, kInt64 = DataType::kInt64;
     constexpr int64_t kNever = int64_t{1} << 40;
     const auto is_finite = [](Value x) { return Abs(x) < Infinity(x); };

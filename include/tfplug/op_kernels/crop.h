@@ -101,11 +101,7 @@ inline absl::InlinedVector<Operand, 4> LocationOperands(
       nullptr, DataType::kFloat,
       {crops.boxes, crops.crop_height, crops.crop_width, crops.depth});
   const auto repeat = [&](Operand view, int64_t stride) {
-    return ir::WithoutDims(view)
-        .AddDim(crops.boxes, stride)
-        .AddDim(crops.crop_height, 0)
-        .AddDim(crops.crop_width, 0)
-        .AddDim(crops.depth, 0);
+    return ir::AlongDim(view, like, 0, stride);
   };
   absl::InlinedVector<Operand, 4> operands = {
       ir::IndexOf(like, 1), ir::IndexOf(like, 2), ir::IndexOf(like, 3),
@@ -194,8 +190,7 @@ class CropAndResizeKernel final : public CropKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_RETURN_IF_ERROR(InitMethod(construction));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(outside_,
                             construction.GetAttr<float>("extrapolation_value"));
     ExpressionBuilder builder;
@@ -260,8 +255,7 @@ class CropGradImageKernel final : public CropKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_RETURN_IF_ERROR(InitMethod(construction));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     for (const bool is_index : {true, false}) {
       ExpressionBuilder builder;
       const Location location(builder);
@@ -328,7 +322,7 @@ class CropGradImageKernel final : public CropKernel {
       TFPLUG_RETURN_IF_ERROR(launch(index_, pixels, nullptr, at));
       TFPLUG_RETURN_IF_ERROR(launch(share_, crops, &gradient, share));
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
-          ScatterKind::kAdd, Operand::Dense(at.data, at.type, {n}),
+          ScatterKind::kAdd, ir::Flat(at),
           Operand::Dense(share.data, share.type, {n, crops.depth}),
           Operand::Dense(
               image.data, image.type,
@@ -346,8 +340,7 @@ class CropGradImageKernel final : public CropKernel {
 class CropGradBoxesKernel final : public CropKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     for (size_t k = 0; k < 4; ++k) {
       ExpressionBuilder builder;
       const Location location(builder);

@@ -14,8 +14,7 @@ namespace op_kernels_internal {
 class CrossKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(
         product_, MakeExpression({type, type, type, type}, {type},
                                  [](Value a, Value b, Value c, Value d) {

@@ -258,9 +258,8 @@ class CtcLossKernel final : public ReadThenHostKernel {
     for (size_t i = 0; i < labels.size(); ++i) {
       if (i > 0 && collapses_ && labels[i] == labels[i - 1]) continue;
       if (blank_is_first_ && (labels[i] == 0 || labels[i] >= classes)) {
-        return absl::InvalidArgumentError("Labels must be from 1 to " +
-                                          std::to_string(classes - 1) +
-                                          in_batch);
+        return absl::InvalidArgumentError(
+            absl::StrCat("Labels must be from 1 to ", classes - 1, in_batch));
       }
       if (!blank_is_first_ && labels[i] >= blank) {
         is_finished = true;
@@ -281,12 +280,11 @@ class CtcLossKernel final : public ReadThenHostKernel {
     }
     const auto required = static_cast<int64_t>(labels.size());
     if (!ignores_longer_ && required > time) {
-      return absl::InvalidArgumentError(
-          "Not enough time for target transition sequence (required: " +
-          std::to_string(required) + ", available: " + std::to_string(time) +
-          ")" + std::to_string(b) +
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Not enough time for target transition sequence (required: ",
+          required, ", available: ", time, ")", b,
           "You can turn this error into a warning by using the flag "
-          "ignore_longer_outputs_than_inputs");
+          "ignore_longer_outputs_than_inputs"));
     }
     return states;
   }

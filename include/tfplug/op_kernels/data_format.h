@@ -47,8 +47,7 @@ class DimMapKernel final : public DataFormatKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_RETURN_IF_ERROR(DataFormatKernel::Init(construction));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(
         map_, MakeExpression({type}, {type}, [&](Value x) {
           const auto n = static_cast<int64_t>(from_.size());

@@ -100,9 +100,8 @@ class MatrixDiagKernel final : public BackendKernel {
     for (int64_t k : {shape.lower, shape.upper}) {
       if (k != 0 && (k <= -shape.rows || k >= shape.columns)) {
         return absl::InvalidArgumentError(
-            "k is out of bound: " + std::to_string(k) +
-            ". It must be between " + std::to_string(-shape.rows) + " and " +
-            std::to_string(shape.columns));
+            absl::StrCat("k is out of bound: ", k, ". It must be between ",
+                         -shape.rows, " and ", shape.columns));
       }
     }
     return is_part_ ? Part(run, x, shape) : Set(run, x, shape);
@@ -113,10 +112,9 @@ class MatrixDiagKernel final : public BackendKernel {
                           Diagonals shape) const {
     const int batch = diagonals.rank - (shape.count() > 1 ? 2 : 1);
     if (batch < 0) {
-      return absl::InvalidArgumentError(
-          "diagonal must be at least " +
-          std::to_string(shape.count() > 1 ? 2 : 1) +
-          "-dim, received shape: " + ShapeOf(diagonals).ToString());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "diagonal must be at least ", shape.count() > 1 ? 2 : 1,
+          "-dim, received shape: ", ShapeOf(diagonals).ToString()));
     }
     if (shape.count() > 1 && diagonals.dim(batch) != shape.count()) {
       return absl::InvalidArgumentError(
@@ -138,18 +136,23 @@ class MatrixDiagKernel final : public BackendKernel {
     if (shape.columns == -1) shape.columns = columns;
     if (shape.rows < rows || shape.columns < columns ||
         (shape.rows != rows && shape.columns != columns)) {
-      return absl::InvalidArgumentError(
+      return absl::InvalidArgumentError(absl::StrCat(
           "The number of rows or columns is not consistent with the specified "
-          "k and diagonal: at least " +
-          std::to_string(rows) + " and " + std::to_string(columns) +
-          ", one of them exactly, not " + std::to_string(shape.rows) + " and " +
-          std::to_string(shape.columns));
+          "k and diagonal: at least ",
+          rows, " and ", columns, ", one of them exactly, not ", shape.rows,
+          " and ", shape.columns));
     }
     Shape result(ir::DimsOf(diagonals).first(static_cast<size_t>(batch)));
     result.add_dim(shape.rows);
     result.add_dim(shape.columns);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, result));
     TFPLUG_RETURN_IF_ERROR(SetPadding(run, 4, y));
+    return CopyRows(run, diagonals, shape, y);
+  }
+
+  // Copies each row to its diagonal of `y`.
+  absl::Status CopyRows(OpRun& run, const Operand& diagonals,
+                        const Diagonals& shape, const Operand& y) const {
     for (int64_t d = shape.lower; d <= shape.upper; ++d) {
       TFPLUG_RETURN_IF_ERROR(
           Copy(run, Row(diagonals, shape, d), DiagonalOf(y, shape, d)));
@@ -184,11 +187,7 @@ class MatrixDiagKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     TFPLUG_RETURN_IF_ERROR(Copy(run, x, y));
-    for (int64_t d = shape.lower; d <= shape.upper; ++d) {
-      TFPLUG_RETURN_IF_ERROR(
-          Copy(run, Row(diagonals, shape, d), DiagonalOf(y, shape, d)));
-    }
-    return absl::OkStatus();
+    return CopyRows(run, diagonals, shape, y);
   }
 
   // Returns the shape of the diagonals of `x`.
@@ -219,14 +218,12 @@ class MatrixDiagKernel final : public BackendKernel {
   // Sets all elements to the op's padding value, input `i` if there is one.
   absl::Status SetPadding(OpRun& run, int i, const Operand& to) const {
     if (!has_k_) return Fill(run, ir::AsWords(to), 0);
-    TFPLUG_ASSIGN_OR_RETURN(Operand value, GetView(run, i));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, i));
     // TensorFlow's CPU accepts a vector for MatrixDiagPart.
     if (value.num_elements() != 1 || (value.rank != 0 && i != 2)) {
       return absl::InvalidArgumentError("padding_value must be a scalar");
     }
-    value.rank = 0;
-    for (int d = 0; d < to.rank; ++d) value.AddDim(to.dim(d), 0);
-    return Copy(run, value, to);
+    return Copy(run, ir::AlongDim(value, to, -1), to);
   }
 
   bool is_part_ = false, sets_ = false;
@@ -269,7 +266,7 @@ class DiagKernel final : public BackendKernel {
     const Operand& small = is_part_ ? y : x;
     const Operand diagonal = DiagonalOf(
         Operand::Dense(large.data, large.type, {n, n}), {n, n, 0, 0}, 0);
-    const Operand vector = Operand::Dense(small.data, small.type, {n});
+    const Operand vector = ir::Flat(small);
     return is_part_ ? Copy(run, diagonal, vector) : Copy(run, vector, diagonal);
   }
 

@@ -24,8 +24,7 @@ class EinsumKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const std::string text,
                             construction.GetAttr<std::string>("equation"));
     TFPLUG_ASSIGN_OR_RETURN(equation_, EinsumEquation::Parse(text));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     const DataType part = PartType(type);
     TFPLUG_ASSIGN_OR_RETURN(sum_, primitives::MakeSum(part));
     return IsComplex(type) ? complex_.Init(type) : absl::OkStatus();
@@ -127,9 +126,8 @@ class EinsumKernel final : public BackendKernel {
           const int64_t here = tensor.view.dim(d);
           const bool repeats = label < 0 && (size == 1 || here == 1);
           if (size >= 0 && here != size && !repeats) {
-            return absl::InvalidArgumentError("the same label has sizes " +
-                                              std::to_string(size) + " and " +
-                                              std::to_string(here));
+            return absl::InvalidArgumentError(
+                absl::StrCat("the same label has sizes ", size, " and ", here));
           }
           if (size < 0 || size == 1) size = here;
         }

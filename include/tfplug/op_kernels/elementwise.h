@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/op_kernels/op_run.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/primitives/elements.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -134,6 +136,20 @@ inline absl::StatusOr<Expression> ExpressionOf(const ElementwiseOp& op,
   return std::move(builder).Build();
 }
 
+// Returns the result of Equal and NotEqual for tensors of incompatible shapes,
+// which are unequal; nothing if these are an error.
+inline absl::StatusOr<std::optional<bool>> ResultOfUnfit(
+    const KernelConstruction& construction, absl::string_view op) {
+  constexpr char kFails[] = "incompatible_shape_error";
+  if (!construction.HasAttr(kFails)) return std::nullopt;
+  TFPLUG_ASSIGN_OR_RETURN(const bool fails, construction.GetAttr<bool>(kFails));
+  return fails ? std::nullopt : std::make_optional(op == "NotEqual");
+}
+inline absl::Status SetResult(OpRun& run, bool result) {
+  TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {}));
+  return primitives::Fill(run.launcher(), y, result ? 1 : 0);
+}
+
 class ElementwiseKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
@@ -160,7 +176,7 @@ class ElementwiseKernel : public BackendKernel {
         TFPLUG_RETURN_IF_ERROR(CheckShape(x.shape(), shape));
         if (inputs[i].rank != 0) inputs[i] = DenseOf(inputs[i], shape);
       } else if (auto s = BroadcastShape(x.shape(), &shape); !s.ok()) {
-        return has_default_ ? SetDefault(run) : s;
+        return default_ ? SetResult(run, *default_) : s;
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(
@@ -176,20 +192,13 @@ class ElementwiseKernel : public BackendKernel {
     shapes_ = op.shapes;
     DataType type = DataType::kBool;
     if (op.types != 0) {
-      TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
+      TFPLUG_ASSIGN_OR_RETURN(type, GetType(construction));
     }
     double attr = 0;
     if (op.attr != nullptr) {
       TFPLUG_ASSIGN_OR_RETURN(attr, construction.GetAttr<float>(op.attr));
     }
-    // Only Equal and NotEqual have it.
-    if (construction.HasAttr("incompatible_shape_error")) {
-      TFPLUG_ASSIGN_OR_RETURN(
-          const bool fails,
-          construction.GetAttr<bool>("incompatible_shape_error"));
-      has_default_ = !fails;
-      default_ = absl::string_view(op.name) == "NotEqual";
-    }
+    TFPLUG_ASSIGN_OR_RETURN(default_, ResultOfUnfit(construction, op.name));
     TFPLUG_ASSIGN_OR_RETURN(expression_, ExpressionOf(op, type, attr));
     return absl::OkStatus();
   }
@@ -209,19 +218,9 @@ class ElementwiseKernel : public BackendKernel {
     return Operand::Dense(view.data, view.type, shape.dims());
   }
 
-  // Tensors of incompatible shapes are unequal.
-  absl::Status SetDefault(OpRun& run) {
-    TFPLUG_ASSIGN_OR_RETURN(Operand y, run.AllocateOutput(0, {}));
-    TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
-                            CastExpression(DataType::kBool, DataType::kBool));
-    return run.launcher().Map(
-        copy, {Operand::Scalar(DataType::kBool, default_ ? 1 : 0)}, {y});
-  }
-
   Expression expression_;
   Shapes shapes_ = Shapes::kBroadcast;
-  bool has_default_ = false;
-  bool default_ = false;
+  std::optional<bool> default_;
 };
 
 // Returns whether the op's output is a bool, whatever the attribute T.

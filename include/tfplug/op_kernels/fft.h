@@ -145,14 +145,12 @@ class FourierKernel final : public BackendKernel {
       const int64_t needed = to_real_ && is_last ? half : n;
       if (n < 0) {
         return absl::InvalidArgumentError(
-            "fft_length[" + std::to_string(i) +
-            "] must >= 0, but got: " + std::to_string(n));
+            absl::StrCat("fft_length[", i, "] must >= 0, but got: ", n));
       }
       if (x.dim(d) < needed && x.dim(d) > 0) {
-        return absl::InvalidArgumentError(
-            "Input dimension " + std::to_string(d) +
-            " must have length of at least " + std::to_string(needed) +
-            " but got: " + std::to_string(x.dim(d)));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Input dimension ", d, " must have length of at least ", needed,
+            " but got: ", x.dim(d)));
       }
       sizes.lengths.set_dim(d, n);
       sizes.output.set_dim(d, from_real_ && is_last && n > 0 ? half : n);
@@ -177,10 +175,9 @@ class FourierKernel final : public BackendKernel {
       last = axis;
     }
     if (rank > 0 && last != x.rank - 1) {
-      return absl::InvalidArgumentError(
-          "The last axis to perform transform on must be -1. It is " +
-          std::to_string(last) + ", and the input has rank " +
-          std::to_string(x.rank));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The last axis to perform transform on must be -1. It is ", last,
+          ", and the input has rank ", x.rank));
     }
     if (rank > 0) return rank;
     return absl::InvalidArgumentError(

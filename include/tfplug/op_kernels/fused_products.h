@@ -59,8 +59,7 @@ class FusedOpsAttr {
           all + "], not " + std::to_string(num_args));
     }
     constexpr DataType s = DataType::kFloat;
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     computed_ = ComputeType(type);
     TFPLUG_ASSIGN_OR_RETURN(
         expression_, MakeEpilogue(type, normalizes_ ? computed_ : DataType(0),

@@ -29,7 +29,7 @@ class FusedReduceKernel final : public FusedMapKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op,
                             construction.GetAttr<std::string>("reduce"));
-    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(type_, GetType(construction));
     if (!Supports(op, type_)) {
       return MalformedFusedOp("no reduction " + op + " has this type");
     }

@@ -75,16 +75,14 @@ class GatherKernel : public BackendKernel {
     const auto batch = static_cast<int>(
         batch_dims_ < 0 ? batch_dims_ + indices.rank : batch_dims_);
     if (batch < 0 || batch > axis || batch > indices.rank) {
-      return absl::InvalidArgumentError(
-          "batch_dims (" + std::to_string(batch) +
-          ") must be less than or equal to axis (" + std::to_string(axis) +
-          ") and the rank of the indices");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "batch_dims (", batch, ") must be less than or equal to axis (", axis,
+          ") and the rank of the indices"));
     }
     for (int d = 0; d < batch; ++d) {
       if (x.dim(d) != indices.dim(d)) {
-        return absl::InvalidArgumentError(
-            "params.shape[" + std::to_string(d) +
-            "] should be equal to indices.shape[" + std::to_string(d) + "]");
+        return absl::InvalidArgumentError(absl::StrCat(
+            "params.shape[", d, "] should be equal to indices.shape[", d, "]"));
       }
     }
     // [batch..., outer..., index..., inner...]
@@ -198,9 +196,8 @@ class GatherNdKernel : public BackendKernel {
                             FlattenIndices(run, indices, ShapeOf(x), depth));
     const Operand slices = AsSlices(x, depth);
     const int64_t n = at.num_elements(), size = slices.dim(1);
-    const Operand flat = Operand::Dense(at.data, at.type, {n});
     const Operand from = ir::WithDim(ir::WithAxis(slices, 0), 0, n);
-    return GatherElements(run, ir::WithDim(flat, 1, size), from,
+    return GatherElements(run, ir::WithDim(ir::Flat(at), 1, size), from,
                           Operand::Dense(y.data, y.type, {n, size}));
   }
 };

@@ -99,11 +99,10 @@ class SkipKernel final : public BackendKernel {
         state.dim(0) >= kStateSize) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(
+    return absl::InvalidArgumentError(absl::StrCat(
         "the state of a random generator must be a vector of at least 3 int64, "
-        "not " +
-        state.shape().ToString() + " of " +
-        std::string(DataTypeName(state.dtype())));
+        "not ",
+        state.shape().ToString(), " of ", DataTypeName(state.dtype())));
   }
   // Returns memory for the old state, which is the output of RngReadAndSkip.
   static absl::StatusOr<Operand> AllocateOld(OpRun& run) {

@@ -23,20 +23,18 @@ inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank,
   if (axis >= -rank && axis < rank) {
     return static_cast<int>(axis < 0 ? axis + rank : axis);
   }
-  return absl::InvalidArgumentError(
-      (words != nullptr ? words : "Expected dimension in the range ") +
-      std::string("[") + std::to_string(-rank) + ", " + std::to_string(rank) +
-      "), but got " + std::to_string(axis));
+  return absl::InvalidArgumentError(absl::StrCat(
+      (words != nullptr ? words : "Expected dimension in the range "), "[",
+      -rank, ", ", rank, "), but got ", axis));
 }
 
 // Returns the error for an axis that a tensor lacks in the words of TensorFlow's
 // shape functions.
 inline absl::Status RankError(int64_t axis, int rank) {
   const auto bits = static_cast<uint64_t>(axis);  // -axis may overflow
-  return absl::InvalidArgumentError(
-      "Shape must be at least rank " +
-      std::to_string(axis < 0 ? uint64_t{0} - bits : bits + 1) +
-      " but is rank " + std::to_string(rank));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Shape must be at least rank ", axis < 0 ? uint64_t{0} - bits : bits + 1,
+      " but is rank ", rank));
 }
 
 // Returns the only element of input `i`, an axis in host memory.

@@ -203,8 +203,7 @@ class BiasAddKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(add_,
                             MakeExpression({type, type}, {type}, AddBias));
     return absl::OkStatus();
@@ -246,8 +245,7 @@ class BiasAddGradKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(sum_, primitives::MakeSum(type));
     return absl::OkStatus();
   }

@@ -26,7 +26,7 @@ class MatMulMapKernel final : public FusedMapKernel {
     operands_.is_matrix = !is_batch;
     TFPLUG_ASSIGN_OR_RETURN(operands_.transpose_a, get("transpose_a"));
     TFPLUG_ASSIGN_OR_RETURN(operands_.transpose_b, get("transpose_b"));
-    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(type_, GetType(construction));
     if (!IsFloat(type_)) return MalformedFusedOp("T is no real number");
     return SetUp(construction, kFusedMapAttrs, {type_});
   }

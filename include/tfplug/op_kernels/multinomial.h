@@ -21,8 +21,7 @@ class MultinomialKernel final : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     is_stateless_ = op == "StatelessMultinomial";
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const auto output,
                             construction.GetAttr<DataType>("output_dtype"));
     if (!is_stateless_) {

@@ -11,6 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/ir/view.h"
 #include "tfplug/kernel/kernel.h"
@@ -31,10 +32,9 @@ using Ints = absl::InlinedVector<int64_t, 8>;
 inline absl::StatusOr<Operand> ViewOf(const Tensor& tensor) {
   const int rank = tensor.rank();
   if (ABSL_PREDICT_FALSE(rank > kMaxViewRank)) {
-    return absl::UnimplementedError(
-        "a tensor has rank " + std::to_string(rank) +
-        "; kernels made by tfplug support up to " +
-        std::to_string(kMaxViewRank) + " dimensions, so reshape it");
+    return absl::UnimplementedError(absl::StrCat(
+        "a tensor has rank ", rank, "; kernels made by tfplug support up to ",
+        kMaxViewRank, " dimensions, so reshape it"));
   }
   Operand view;
   view.type = tensor.dtype();
@@ -148,6 +148,12 @@ class BackendKernel : public Kernel {
   bool on_host_ = false;
 };
 
+// Returns the attribute T, which in most ops is the type of the tensors.
+inline absl::StatusOr<DataType> GetType(
+    const KernelConstruction& construction) {
+  return construction.GetAttr<DataType>("T");
+}
+
 // Variant of a kernel whose tensors are all in host memory, for the int32
 // tensors that TensorFlow keeps there.
 template <class KernelT>
@@ -158,19 +164,12 @@ class OnHost : public KernelT {
 
 inline absl::StatusOr<Ints> OpRun::GetInts(int i) {
   TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, context_.GetInput(i));
-  const auto n = static_cast<size_t>(tensor.num_elements());
-  Ints values(n);
-  if (tensor.dtype() == DataType::kInt64) {
-    const auto from = tensor.flat<int64_t>();
-    for (size_t k = 0; k < n; ++k) values[k] = from[k];
-  } else if (tensor.dtype() == DataType::kInt16) {
-    const auto from = tensor.flat<int16_t>();
-    for (size_t k = 0; k < n; ++k) values[k] = from[k];
-  } else {
-    const auto from = tensor.flat<int32_t>();
-    for (size_t k = 0; k < n; ++k) values[k] = from[k];
-  }
-  return values;
+  const auto list = [](auto elements) {
+    return Ints(elements.begin(), elements.end());
+  };
+  return tensor.dtype() == DataType::kInt64   ? list(tensor.flat<int64_t>())
+         : tensor.dtype() == DataType::kInt16 ? list(tensor.flat<int16_t>())
+                                              : list(tensor.flat<int32_t>());
 }
 
 inline absl::StatusOr<Ints> OpRun::GetVector(int i, const char* words) {
@@ -190,10 +189,9 @@ inline absl::Status OpRun::CheckRank(int i, int rank, const char* words) {
   if (words != nullptr) {
     return absl::InvalidArgumentError(words + tensor.shape().ToString());
   }
-  return absl::InvalidArgumentError("input " + std::to_string(i) +
-                                    " must be a " +
-                                    (rank == 0 ? "scalar" : "vector") +
-                                    ", got shape " + tensor.shape().ToString());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "input ", i, " must be a ", (rank == 0 ? "scalar" : "vector"),
+      ", got shape ", tensor.shape().ToString()));
 }
 
 }  // namespace tfplug

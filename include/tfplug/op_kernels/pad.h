@@ -66,9 +66,8 @@ class Paddings {
       return size;
     }
     return absl::InvalidArgumentError(
-        "Padded size of dimension " + std::to_string(d) +
-        " overflows: paddings are " + std::to_string(before) + ", " +
-        std::to_string(after));
+        absl::StrCat("Padded size of dimension ", d,
+                     " overflows: paddings are ", before, ", ", after));
   }
   // Returns the part of `y` that has the dimensions of `x`.
   Operand Inside(Operand y, const Operand& x) const {
@@ -94,9 +93,8 @@ class PadKernel final : public BackendKernel {
     for (int d = 0; d < x.rank; ++d) {
       const auto [before, after] = paddings[d];
       if (before < 0 || after < 0) {
-        return absl::InvalidArgumentError(
-            "Paddings must be non-negative: " + std::to_string(before) + " " +
-            std::to_string(after));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Paddings must be non-negative: ", before, " ", after));
       }
       TFPLUG_ASSIGN_OR_RETURN(const int64_t size, paddings.Padded(d, x.dim(d)));
       shape.add_dim(size);
@@ -172,8 +170,7 @@ class MirrorPadGradKernel final : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string mode,
                             construction.GetAttr<std::string>("mode"));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     edge_ = mode == "REFLECT" ? 1 : 0;
     TFPLUG_ASSIGN_OR_RETURN(
         add_, MakeExpression({ComputeType(type), ComputeType(type)},
@@ -188,16 +185,14 @@ class MirrorPadGradKernel final : public BackendKernel {
     for (int d = 0; d < dy.rank; ++d) {
       const auto [before, after] = paddings[d];
       if (before < 0 || after < 0) {
-        return absl::InvalidArgumentError(
-            "Paddings must be non-negative: " + std::to_string(before) + ", " +
-            std::to_string(after));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Paddings must be non-negative: ", before, ", ", after));
       }
       const int64_t size = dy.dim(d) - before - after;
       if (before > dy.dim(d) || after > dy.dim(d) || size <= 0) {
-        return absl::InvalidArgumentError(
-            "Total paddings must be less than the input dimension size: " +
-            std::to_string(before) + " + " + std::to_string(after) +
-            " was not less than " + std::to_string(dy.dim(d)));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Total paddings must be less than the input dimension size: ",
+            before, " + ", after, " was not less than ", dy.dim(d)));
       }
       TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, size, edge_ != 0));
       shape.add_dim(size);

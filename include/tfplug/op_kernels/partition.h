@@ -106,7 +106,7 @@ class StitchKernel final : public DeviceThenReadKernel {
       const int64_t n = indices.num_elements();
       if (n == 0) continue;
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
-          ScatterKind::kSet, Operand::Dense(indices.data, indices.type, {n}),
+          ScatterKind::kSet, ir::Flat(indices),
           ir::AsBits(AsParts(AsSlices(data, indices.rank))),
           ir::AsBits(AsParts(AsSlices(y, 1)))));
     }
@@ -203,7 +203,7 @@ class PartitionKernel final : public DeviceThenReadKernel {
                               run.AllocateOutput(static_cast<int>(i), shape));
       if (y.num_elements() == 0) continue;
       Operand part = ir::Range(places, 0, i, i + 1);
-      part = Operand::Dense(part.data, part.type, {n});
+      part = ir::Flat(part);
       TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
           ScatterKind::kSet, part, rows, ir::AsBits(AsParts(AsSlices(y, 1)))));
     }
@@ -212,9 +212,7 @@ class PartitionKernel final : public DeviceThenReadKernel {
 
  private:
   Operand Rows(const Operand& partitions) const {
-    return ir::WithDim(Operand::Dense(partitions.data, partitions.type,
-                                      {partitions.num_elements()}),
-                       0, count_);
+    return ir::WithDim(ir::Flat(partitions), 0, count_);
   }
 
   int64_t count_ = 0;
@@ -228,19 +226,16 @@ class ReverseSequenceKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(batch_, construction.GetAttr<int32_t>("batch_dim"));
     TFPLUG_ASSIGN_OR_RETURN(sequence_,
                             construction.GetAttr<int32_t>("seq_dim"));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const auto length,
                             construction.GetAttr<DataType>("Tlen"));
-    Operand element;
-    element.type = type;
-    element = ir::AsBits(element);
+    const DataType bits = ir::BitsOf(type);
     ExpressionBuilder builder;
     const Value i = builder.Input(DataType::kInt64);
     const Value n = Cast(builder.Input(length), DataType::kInt64);
-    builder.Output(builder.Element(builder.AxisInput(element.type),
-                                   Select(i < n, n - 1 - i, i)),
-                   element.type);
+    builder.Output(
+        builder.Element(builder.AxisInput(bits), Select(i < n, n - 1 - i, i)),
+        bits);
     TFPLUG_ASSIGN_OR_RETURN(reverse_, std::move(builder).Build());
     return absl::OkStatus();
   }
@@ -267,18 +262,17 @@ class ReverseSequenceKernel final : public BackendKernel {
     }
     if (lengths.dim(0) != x.dim(batch)) {
       return absl::InvalidArgumentError(
-          "Length of seq_lengths != input.dims(" + std::to_string(batch) +
-          "), (" + std::to_string(lengths.dim(0)) + " vs. " +
-          std::to_string(x.dim(batch)) + ")");
+          absl::StrCat("Length of seq_lengths != input.dims(", batch, "), (",
+                       lengths.dim(0), " vs. ", x.dim(batch), ")"));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    Operand length = ir::WithoutDims(lengths);
-    for (int d = 0; d < x.rank; ++d) length.AddDim(x.dim(d), d == batch);
     return MoveParts(
         ir::WithDim(ir::WithAxis(x, sequence), sequence, x.dim(sequence)), y,
         [&](const Operand& from, const Operand& to) {
           return run.launcher().Map(
-              reverse_, {ir::IndexOf(y, sequence), length, from}, {to});
+              reverse_,
+              {ir::IndexOf(y, sequence), ir::AlongDim(lengths, x, batch), from},
+              {to});
         });
   }
 

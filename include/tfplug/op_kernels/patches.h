@@ -31,9 +31,7 @@ class PatchesKernel final : public BackendKernel {
           "input must be " + std::to_string(attrs_.spatial() + 2) +
           "-dimensional: " + ShapeOf(x).ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x, [&](int i) {
-      return attrs_.window_size(i);
-    }));
+    TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x));
     int64_t channels = x.dim(x.rank - 1);
     for (const Window& window : windows) channels *= window.size;
     TFPLUG_ASSIGN_OR_RETURN(
@@ -59,8 +57,7 @@ class LocalNormKernel final : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     is_gradient_ = op == "LRNGrad";
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(radius_,
                             construction.GetAttr<int64_t>("depth_radius"));
     TFPLUG_ASSIGN_OR_RETURN(const double bias,

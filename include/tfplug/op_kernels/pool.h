@@ -54,9 +54,7 @@ class PoolKernel : public BackendKernel {
     }
     Pooling pooling;
     pooling.kind = kind_;
-    TFPLUG_ASSIGN_OR_RETURN(pooling.windows, attrs.Over(image, [&](int i) {
-      return attrs.window_size(i);
-    }));
+    TFPLUG_ASSIGN_OR_RETURN(pooling.windows, attrs.Over(image));
     return pooling;
   }
 
@@ -103,8 +101,7 @@ class MaxPoolGrad final : public PoolKernel {
 class MaxPoolGradGrad final : public PoolKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(
         first_, primitives::MakeReduction(

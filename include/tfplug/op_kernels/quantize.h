@@ -163,8 +163,7 @@ class FakeQuantKernel final : public BackendKernel {
 class QuantizeAndDequantizeKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(is_signed_,
                             construction.GetAttr<bool>("signed_input"));
     TFPLUG_ASSIGN_OR_RETURN(is_given_,
@@ -322,8 +321,7 @@ class QuantizeAndDequantizeKernel final : public BackendKernel {
 class QuantizeGradKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int32_t>("axis"));
     TFPLUG_ASSIGN_OR_RETURN(
         gradient_, MakeExpression({type, type, type, type}, {type},

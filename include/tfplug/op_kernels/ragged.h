@@ -58,7 +58,7 @@ class RaggedToTensorKernel final : public ReadThenHostKernel {
     int64_t rows = 0;
     for (size_t i = 0; i < types_.size(); ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const std::vector<int64_t> partition,
-                              IntegersOf(in[i + 3], types_[i]));
+                              PartitionOf(in[i + 3], types_[i]));
       if (types_[i] == "FIRST_DIM_SIZE") {
         rows = partition[0];
         continue;
@@ -146,7 +146,7 @@ class RaggedToTensorKernel final : public ReadThenHostKernel {
   }
 
  private:
-  static absl::StatusOr<std::vector<int64_t>> IntegersOf(
+  static absl::StatusOr<std::vector<int64_t>> PartitionOf(
       const HostArray& array, const std::string& type) {
     const bool is_size = type == "FIRST_DIM_SIZE";
     if (array.shape.rank() != (is_size ? 0 : 1) ||
@@ -155,11 +155,7 @@ class RaggedToTensorKernel final : public ReadThenHostKernel {
           "Invalid first partition input: " + type + " has shape " +
           array.shape.ToString());
     }
-    std::vector<int64_t> values;
-    for (int64_t i = 0; i < array.shape.num_elements(); ++i) {
-      values.push_back(array.type == DataType::kInt64 ? array.as<int64_t>()[i]
-                                                      : array.as<int32_t>()[i]);
-    }
+    std::vector<int64_t> values = IntegersOf(array);
     if (is_size && values[0] < 0) {
       return absl::InvalidArgumentError(
           "Dimension " + std::to_string(values[0]) + " must be >= 0");
@@ -187,9 +183,8 @@ class RaggedToTensorKernel final : public ReadThenHostKernel {
       const bool continues = i > 0 && rows[i] == rows[i - 1];
       if (rows[i] < 0 || rows[i] >= count || (i > 0 && rows[i] < rows[i - 1])) {
         return absl::InvalidArgumentError(
-            "row ids must ascend, in [0, " + std::to_string(count) +
-            "), but element " + std::to_string(i) + " is in row " +
-            std::to_string(rows[i]));
+            absl::StrCat("row ids must ascend, in [0, ", count,
+                         "), but element ", i, " is in row ", rows[i]));
       }
       positions.push_back(continues ? positions.back() + 1 : 0);
     }
@@ -226,9 +221,8 @@ class RaggedToTensorKernel final : public ReadThenHostKernel {
       const bool is_free = d < static_cast<int>(free);
       if (want < -1 || (want >= 0 && !is_free && want != shape.dim(d))) {
         return absl::InvalidArgumentError(
-            words + "rt_input.shape[" + std::to_string(d) +
-            "] = " + std::to_string(shape.dim(d)) + " but shape[" +
-            std::to_string(d) + "] = " + std::to_string(want));
+            absl::StrCat(words, "rt_input.shape[", d, "] = ", shape.dim(d),
+                         " but shape[", d, "] = ", want));
       }
       if (want >= 0) shape.set_dim(d, want);
     }

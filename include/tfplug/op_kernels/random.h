@@ -113,7 +113,7 @@ class RandomKernel : public BackendKernel {
     if (in_range_) TFPLUG_RETURN_IF_ERROR(GetRange(run, n == 0, &low, &range));
     TFPLUG_ASSIGN_OR_RETURN(const PhiloxOperands from, GetState(run, n));
     const int64_t size = static_cast<int64_t>(expression_.outputs().size());
-    const Operand y = Operand::Dense(output.data, output.type, {n});
+    const Operand y = ir::Flat(output);
     const int64_t blocks = n / size;
     const auto fill = [&](int64_t first, int64_t count, const Operand& to) {
       absl::InlinedVector<Operand, 4> inputs = {

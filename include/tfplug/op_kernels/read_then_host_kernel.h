@@ -14,6 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
@@ -37,6 +38,15 @@ struct HostArray {
     return static_cast<T*>(data);
   }
 };
+// Returns the elements of an array of int32 or int64.
+inline std::vector<int64_t> IntegersOf(const HostArray& array) {
+  const int64_t n = array.shape.num_elements();
+  if (array.type == DataType::kInt64) {
+    return {array.as<int64_t>(), array.as<int64_t>() + n};
+  }
+  return {array.as<int32_t>(), array.as<int32_t>() + n};
+}
+
 using HostArrays = absl::InlinedVector<HostArray, 4>;
 
 // The outputs of a ReadThenHostKernel, in host memory.

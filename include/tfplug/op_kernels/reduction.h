@@ -31,7 +31,7 @@ class Reducer {
                             construction.GetAttr<bool>("keep_dims"));
     DataType type = DataType::kBool;
     if (construction.HasAttr("T")) {
-      TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
+      TFPLUG_ASSIGN_OR_RETURN(type, GetType(construction));
     }
     const bool is_complex = IsComplex(type);
     type = PartType(type);
@@ -204,8 +204,7 @@ class ReductionKernel : public BackendKernel {
 class L2LossKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     const DataType computed = ComputeType(type);
     TFPLUG_ASSIGN_OR_RETURN(
         reduction_.map,
@@ -231,7 +230,7 @@ class ArgKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(type_, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const DataType index,
                             construction.GetAttr<DataType>("output_type"));
     const bool is_max = op == "ArgMax";

@@ -51,8 +51,7 @@ class ResizeKernel final : public BackendKernel {
                          return std::array<Value, 3>{
                              s.lower * stride, s.upper * stride, s.fraction};
                        }));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     if (!rule_.is_bilinear()) return BuildNearest(type);
     TFPLUG_ASSIGN_OR_RETURN(columns_, MakeInterpolation(type));
     TFPLUG_ASSIGN_OR_RETURN(rows_, MakeInterpolation(DataType::kFloat));
@@ -119,9 +118,7 @@ class ResizeKernel final : public BackendKernel {
     return std::move(builder).Build();
   }
   absl::Status BuildNearest(DataType type) {
-    Operand element;
-    element.type = type;
-    type = ir::AsBits(element).type;
+    type = ir::BitsOf(type);
     ExpressionBuilder builder;
     const Value row = builder.Input(DataType::kInt64);
     const Value column = builder.Input(DataType::kInt64);
@@ -154,12 +151,7 @@ class ResizeKernel final : public BackendKernel {
          number(kInt64, static_cast<double>(stride))},
         {results[0], results[1], results[2]}));
     for (int i = 0; i < (rule_.is_bilinear() ? 3 : 1); ++i) {
-      Operand view = results[i];
-      view.rank = 0;
-      for (int k = 0; k < like.rank; ++k) {
-        view.AddDim(like.dim(k), k == d ? 1 : 0);
-      }
-      inputs.push_back(view);
+      inputs.push_back(ir::AlongDim(results[i], like, d));
     }
     return absl::OkStatus();
   }
@@ -174,8 +166,7 @@ class ResizeGradKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_RETURN_IF_ERROR(rule_.Init(construction));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     const DataType from = rule_.is_bilinear() ? DataType::kFloat : type;
     between_ = ComputeType(type);
     TFPLUG_ASSIGN_OR_RETURN(uses_, MakeUses());
@@ -260,12 +251,9 @@ class ResizeGradKernel final : public BackendKernel {
     }
     absl::InlinedVector<Operand, 3> inputs;
     for (const Operand& table : tables) {
-      Operand view = table;  // [batch, height, width, channels, uses]
-      view.rank = 0;
-      for (int k = 0; k < dx.rank; ++k) {
-        view.AddDim(dx.dim(k), k == d ? uses.count : 0);
-      }
-      inputs.push_back(view.AddDim(uses.count, 1));
+      // [batch, height, width, channels, uses]
+      inputs.push_back(
+          ir::AlongDim(table, dx, d, uses.count).AddDim(uses.count, 1));
     }
     const auto number = [&](DataType type, double value) {
       return ir::ScalarOf(type, value, tables[0]);

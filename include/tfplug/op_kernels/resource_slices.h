@@ -157,7 +157,7 @@ class ResourceScatterKernel : public BackendKernel {
       rows = changed;
     }
     return run.launcher().Scatter(
-        kind_, Operand::Dense(indices.data, indices.type, {n}), rows,
+        kind_, ir::Flat(indices), rows,
         Operand::Dense(variable.data, variable.type, {variable.dim(0), size}));
   }
 

@@ -38,9 +38,8 @@ class RnnParamsKernel : public BackendKernel {
     for (int i = 0; i < 3; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(*fields[i], run.GetScalar(i));
       if (*fields[i] > 0) continue;
-      return absl::InvalidArgumentError(names[i] +
-                                        std::string(" must be positive, got ") +
-                                        std::to_string(*fields[i]));
+      return absl::InvalidArgumentError(
+          absl::StrCat(names[i], " must be positive, got ", *fields[i]));
     }
     return sizes;
   }

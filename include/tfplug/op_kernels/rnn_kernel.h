@@ -26,7 +26,7 @@ class RnnKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const float dropout,
                             construction.GetAttr<float>("dropout"));
     has_dropout_ = dropout != 0;
-    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(type_, GetType(construction));
     if (has_lengths_) {
       TFPLUG_ASSIGN_OR_RETURN(layout_.time_major,
                               construction.GetAttr<bool>("time_major"));
@@ -118,17 +118,15 @@ class RnnKernel : public BackendKernel {
     for (const int64_t length : lengths) {
       if (length < 0 || length > sizes.time) {
         return absl::InvalidArgumentError(
-            "sequence_lengths must be between 0 and the " +
-            std::to_string(sizes.time) + " steps of the input, got " +
-            std::to_string(length));
+            absl::StrCat("sequence_lengths must be between 0 and the ",
+                         sizes.time, " steps of the input, got ", length));
       }
       are_full = are_full && length == sizes.time;
     }
     if (static_cast<int64_t>(lengths.size()) != sizes.batch) {
       return absl::InvalidArgumentError(
-          "sequence_lengths must have an element for each of the " +
-          std::to_string(sizes.batch) + " sequences, got " +
-          std::to_string(lengths.size()));
+          absl::StrCat("sequence_lengths must have an element for each of the ",
+                       sizes.batch, " sequences, got ", lengths.size()));
     }
     if (are_full) return ir::ScalarOf(DataType::kBool, 1, all);
     TFPLUG_ASSIGN_OR_RETURN(const Operand on_device,

@@ -189,10 +189,9 @@ struct RnnLayout {
                       directions};
     if (state.dim(1) != sizes.batch || state.dim(0) % directions != 0 ||
         sizes.layers < 1) {
-      return absl::InvalidArgumentError(
-          "Invalid input_h shape: " + ShapeOf(h).ToString() +
-          " of an RNN with " + std::to_string(directions) +
-          " directions and the input " + ShapeOf(x).ToString());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Invalid input_h shape: ", ShapeOf(h).ToString(), " of an RNN with ",
+          directions, " directions and the input ", ShapeOf(x).ToString()));
     }
     if (sizes.input < 1 || sizes.units < 1) {
       return absl::InvalidArgumentError(

@@ -72,8 +72,7 @@ class LogSumExpKernel final : public BackendKernel {
                             construction.GetAttr<bool>("exclusive"));
     TFPLUG_ASSIGN_OR_RETURN(is_reversed_,
                             construction.GetAttr<bool>("reverse"));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     computed_ = ComputeType(type);
     TFPLUG_ASSIGN_OR_RETURN(load_, CastExpression(type, computed_));
     TFPLUG_ASSIGN_OR_RETURN(store_, CastExpression(computed_, type));
@@ -180,8 +179,7 @@ class TopKKernel final : public BackendKernel {
 class ApproxTopKKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(k_, construction.GetAttr<int64_t>("k"));
     TFPLUG_ASSIGN_OR_RETURN(
         axis_, construction.GetAttr<int64_t>("reduction_dimension"));
@@ -204,16 +202,14 @@ class ApproxTopKKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
     const int64_t axis = axis_ < 0 ? axis_ + x.rank : axis_;
     if (axis < 0 || axis >= x.rank) {
-      return absl::InvalidArgumentError(
-          "Invalid reduction dimension: " + std::to_string(axis_) +
-          ". Must be within the range of [" + std::to_string(-x.rank) + ", " +
-          std::to_string(x.rank - 1) + "]");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Invalid reduction dimension: ", axis_,
+          ". Must be within the range of [", -x.rank, ", ", x.rank - 1, "]"));
     }
     const auto d = static_cast<int>(axis);
     if (x.dim(d) < k_) {
-      return absl::InvalidArgumentError(
-          "input must have last dimension >= k = " + std::to_string(k_) +
-          " but was " + std::to_string(x.dim(d)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input must have last dimension >= k = ", k_, " but was ", x.dim(d)));
     }
     if (!(recall_ > 0 && recall_ <= 1)) {
       return absl::InvalidArgumentError(
@@ -223,9 +219,8 @@ class ApproxTopKKernel final : public BackendKernel {
     const int64_t size = aggregates_ ? k_ : ReducedSize(x.rank, x.dim(d));
     if (size > x.dim(d)) {
       return absl::UnimplementedError(
-          "the output has " + std::to_string(size) + " elements of " +
-          std::to_string(x.dim(d)) +
-          "; give a smaller reduction_input_size_override");
+          absl::StrCat("the output has ", size, " elements of ", x.dim(d),
+                       "; give a smaller reduction_input_size_override"));
     }
     Shape shape = ShapeOf(x);
     shape.set_dim(d, size);

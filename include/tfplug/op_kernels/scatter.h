@@ -149,8 +149,7 @@ class ScatterNdKernel : public BackendKernel {
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(negate, {changes}, {negated}));
       changes = negated;
     }
-    return run.launcher().Scatter(kind_, Operand::Dense(at.data, at.type, {n}),
-                                  changes, slices);
+    return run.launcher().Scatter(kind_, ir::Flat(at), changes, slices);
   }
 
  private:
@@ -208,9 +207,8 @@ class UnsortedSegmentKernel final : public BackendKernel {
         const int64_t segments,
         run.GetScalar(2, "num_segments should be a scalar, not shape "));
     if (segments < 0) {
-      return absl::InvalidArgumentError(
-          "Input num_segments == " + std::to_string(segments) +
-          " must not be negative.");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input num_segments == ", segments, " must not be negative."));
     }
     bool fits = ids.rank <= x.rank;
     for (int d = 0; fits && d < ids.rank; ++d) fits = ids.dim(d) == x.dim(d);

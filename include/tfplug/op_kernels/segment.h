@@ -69,8 +69,7 @@ class SegmentReduction {
  public:
   absl::Status Init(KernelConstruction& construction) {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     const auto has = [&](const char* text) { return op.find(text) != op.npos; };
     is_sparse_ = has("Sparse");
     const bool divides = has("Mean") || has("SqrtN"), is_root = has("SqrtN");

@@ -17,7 +17,7 @@ namespace op_kernels_internal {
 class LinSpaceKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(type_, GetType(construction));
     const DataType computed = ComputeType(type_);
     constexpr DataType kInt64 = DataType::kInt64;
     TFPLUG_ASSIGN_OR_RETURN(

@@ -22,11 +22,10 @@ class SliceKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Tensor size_tensor, run.GetInput(2));
     if (begin_tensor.shape() != Shape{x.rank} ||
         size_tensor.shape() != Shape{x.rank}) {
-      return absl::InvalidArgumentError(
-          "Expected begin and size arguments to be 1-D tensors of size " +
-          std::to_string(x.rank) + ", but got shapes " +
-          begin_tensor.shape().ToString() + " and " +
-          size_tensor.shape().ToString() + " instead.");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected begin and size arguments to be 1-D tensors of size ",
+          x.rank, ", but got shapes ", begin_tensor.shape().ToString(), " and ",
+          size_tensor.shape().ToString(), " instead."));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetVector(1));
     TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(2));
@@ -36,14 +35,12 @@ class SliceKernel final : public BackendKernel {
       if (count == -1) count = x.dim(d) - first;
       if (first < 0 || count < 0 || first > x.dim(d) ||
           count > x.dim(d) - first) {
-        return absl::InvalidArgumentError(
+        return absl::InvalidArgumentError(absl::StrCat(
             (first < 0 || first > x.dim(d) ? "Expected begin["
-                                           : "Expected size[") +
-            std::to_string(d) + "] in [0, " +
-            std::to_string(first < 0 || first > x.dim(d) ? x.dim(d)
-                                                         : x.dim(d) - first) +
-            "], but got " +
-            std::to_string(first < 0 || first > x.dim(d) ? first : count));
+                                           : "Expected size["),
+            d, "] in [0, ",
+            first < 0 || first > x.dim(d) ? x.dim(d) : x.dim(d) - first,
+            "], but got ", first < 0 || first > x.dim(d) ? first : count));
       }
       x = ir::Range(x, d, first, first + count);
     }

@@ -109,9 +109,8 @@ class SliceSpec {
     if (Has(shrink_axis_mask_, i)) {
       const int64_t at = begin < 0 ? begin + size : begin;
       if (at < 0 || at >= size) {
-        return absl::InvalidArgumentError(
-            "slice index " + std::to_string(begin) + " of dimension " +
-            std::to_string(d) + " out of bounds.");
+        return absl::InvalidArgumentError(absl::StrCat(
+            "slice index ", begin, " of dimension ", d, " out of bounds."));
       }
       if (stride < 0) {
         return absl::InvalidArgumentError(

@@ -33,10 +33,9 @@ class SparseToDenseKernel final : public BackendKernel {
         const Ints sizes,
         run.GetVector(1, "output_shape must be rank 1, got shape "));
     if (static_cast<int64_t>(sizes.size()) != depth) {
-      return absl::InvalidArgumentError(
-          "output_shape has incorrect number of elements: " +
-          std::to_string(sizes.size()) +
-          " should be: " + std::to_string(depth));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output_shape has incorrect number of elements: ", sizes.size(),
+          " should be: ", depth));
     }
     if (values.rank > 1 || (values.rank == 1 && values.dim(0) != n)) {
       return absl::InvalidArgumentError(
@@ -56,8 +55,7 @@ class SparseToDenseKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand at,
         FlattenIndices(run, indices, shape, static_cast<int>(depth)));
-    return MoveParts(BroadcastTo(values, {n}),
-                     Operand::Dense(y.data, y.type, {y.num_elements()}),
+    return MoveParts(BroadcastTo(values, {n}), ir::Flat(y),
                      [&](const Operand& from, const Operand& to) {
                        return run.launcher().Scatter(ScatterKind::kSet, at,
                                                      from, to);
@@ -73,8 +71,7 @@ class SparseMatMulKernel final : public BackendKernel {
                             construction.GetAttr<bool>("adjoint_a"));
     TFPLUG_ASSIGN_OR_RETURN(adjoint_b_,
                             construction.GetAttr<bool>("adjoint_b"));
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const DataType index,
                             construction.GetAttr<DataType>("Tindices"));
     ExpressionBuilder builder;

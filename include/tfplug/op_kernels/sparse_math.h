@@ -111,9 +111,7 @@ class SparseAddKernel final : public ReadThenHostKernel {
     VisitNumber(in[1].type, [&](auto tag) {
       Add<typename decltype(tag)::type>(a, b, least, builder);
     });
-    builder.AddIndices(outputs, a.rank());
-    builder.AddValues(outputs);
-    SparseBuilder::AddShape(outputs, a.shape);
+    builder.AddTensor(outputs, a.shape);
     return absl::OkStatus();
   }
 
@@ -348,11 +346,10 @@ class SparseReduceKernel final : public ReadThenHostKernel {
                static_cast<uint64_t>(row(firsts[g])[d]);
         }
         if (at >= static_cast<uint64_t>(y.shape.num_elements())) {
-          return absl::InternalError("Obtained a write index of " +
-                                     std::to_string(static_cast<int64_t>(at)) +
-                                     " which is outside of bounds of [0, " +
-                                     std::to_string(y.shape.num_elements()) +
-                                     ")");
+          return absl::InternalError(absl::StrCat(
+              "Obtained a write index of ", static_cast<int64_t>(at),
+              " which is outside of bounds of [0, ", y.shape.num_elements(),
+              ")"));
         }
         std::memcpy(y.as<char>() + at * bytes, results.as<char>() + g * bytes,
                     bytes);
@@ -364,9 +361,7 @@ class SparseReduceKernel final : public ReadThenHostKernel {
       builder.Add({row(firsts[g]), shape.size()}, results,
                   static_cast<int64_t>(g));
     }
-    builder.AddIndices(outputs, rank);
-    builder.AddValues(outputs);
-    SparseBuilder::AddShape(outputs, shape);
+    builder.AddTensor(outputs, shape);
     return absl::OkStatus();
   }
 

@@ -48,9 +48,8 @@ class FillEmptyRowsKernel final : public ReadThenHostKernel {
     const int64_t rank = is_ragged_ ? 1 : indices.shape.dim(1);
     const int64_t rows = in[2].as<int64_t>()[0];
     if (rows < 0 || (rows == 0 && n != 0)) {
-      return absl::InvalidArgumentError("Received " + std::to_string(n) +
-                                        " indices for " + std::to_string(rows) +
-                                        " rows");
+      return absl::InvalidArgumentError(
+          absl::StrCat("Received ", n, " indices for ", rows, " rows"));
     }
     // The index of the first element of each row, then of its next one.
     std::vector<int64_t> counts(static_cast<size_t>(rows)), at;
@@ -58,9 +57,8 @@ class FillEmptyRowsKernel final : public ReadThenHostKernel {
     for (int64_t i = 0; i < n; ++i) {
       if (row(i) < 0 || row(i) >= rows) {
         return absl::InvalidArgumentError(
-            "indices(" + std::to_string(i) +
-            ", 0) is invalid: " + std::to_string(row(i)) + " is not in [0, " +
-            std::to_string(rows) + ")");
+            absl::StrCat("indices(", i, ", 0) is invalid: ", row(i),
+                         " is not in [0, ", rows, ")"));
       }
       ++counts[static_cast<size_t>(row(i))];
     }

@@ -38,8 +38,7 @@ class SparseSegmentGradient {
   absl::Status Init(KernelConstruction& construction) {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
     const auto has = [&](const char* text) { return op.find(text) != op.npos; };
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     divides_ = !has("Sum");
     ExpressionBuilder builder;
     const Value id = builder.Input(DataType::kInt64);

@@ -91,6 +91,11 @@ class SparseBuilder {
     Write(outputs.Add(DataType::kInt64, {static_cast<int64_t>(shape.size())}),
           shape.data(), shape.size() * sizeof(int64_t));
   }
+  void AddTensor(HostOutputs& outputs, absl::Span<const int64_t> shape) const {
+    AddIndices(outputs, static_cast<int64_t>(shape.size()));
+    AddValues(outputs);
+    AddShape(outputs, shape);
+  }
 
  private:
   DataType type_;
@@ -179,9 +184,8 @@ class SparseReshapeKernel final : public ReadThenHostKernel {
     }
     if (unknown == 0 && known != size) {
       return absl::InvalidArgumentError(
-          "Input to reshape is a tensor with " + std::to_string(size) +
-          " dense values, but the requested shape has " +
-          std::to_string(known));
+          absl::StrCat("Input to reshape is a tensor with ", size,
+                       " dense values, but the requested shape has ", known));
     }
     const auto columns = static_cast<int64_t>(to.size());
     const HostArray& y = outputs.Add(DataType::kInt64, {count, columns});
@@ -242,9 +246,7 @@ class SparseSliceKernel final : public ReadThenHostKernel {
       }
       if (is_inside) builder.Add(row, in[1], i);
     }
-    builder.AddIndices(outputs, x.rank());
-    builder.AddValues(outputs);
-    SparseBuilder::AddShape(outputs, shape);
+    builder.AddTensor(outputs, shape);
     return absl::OkStatus();
   }
 };
@@ -273,9 +275,8 @@ class SparseSplitKernel final : public ReadThenHostKernel {
     const int64_t size = x.shape[d];
     TFPLUG_RETURN_IF_ERROR(ToShape(x.shape).status());
     if (parts_ < 1 || parts_ > size) {
-      return absl::InvalidArgumentError("num_split must be in [1, " +
-                                        std::to_string(size) + "], not " +
-                                        std::to_string(parts_));
+      return absl::InvalidArgumentError(
+          absl::StrCat("num_split must be in [1, ", size, "], not ", parts_));
     }
     const int64_t each = size / parts_, longer = size % parts_;
     const auto begin = [&](int64_t part) {
@@ -288,10 +289,9 @@ class SparseSplitKernel final : public ReadThenHostKernel {
       std::copy_n(x.row(i), row.size(), row.begin());
       for (size_t k = 0; k < row.size(); ++k) {
         if (row[k] < 0 || row[k] >= x.shape[k]) {
-          return absl::InvalidArgumentError(
-              "Sparse index tuple indices[" + std::to_string(i) +
-              ", :] is out of bounds: " + std::to_string(row[k]) +
-              " is not in [0, " + std::to_string(x.shape[k]) + ")");
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Sparse index tuple indices[", i, ", :] is out of bounds: ",
+              row[k], " is not in [0, ", x.shape[k], ")"));
         }
       }
       int64_t part = 0;
@@ -365,9 +365,7 @@ class SparseConcatKernel final : public ReadThenHostKernel {
       const auto& [input, at] = sources[static_cast<size_t>(i)];
       builder.Add({all.data() + i * rank, shape.size()}, in[input], at);
     }
-    builder.AddIndices(outputs, rank);
-    builder.AddValues(outputs);
-    SparseBuilder::AddShape(outputs, shape);
+    builder.AddTensor(outputs, shape);
     return absl::OkStatus();
   }
 

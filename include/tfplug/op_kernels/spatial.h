@@ -88,9 +88,8 @@ class BatchKernel final : public BackendKernel {
     for (int64_t margin : margins) {
       if (margin < 0) {
         return absl::InvalidArgumentError(
-            (to_batch_ ? "Paddings" : "Crops") +
-            std::string(" must be non-negative, not ") +
-            std::to_string(margin));
+            absl::StrCat((to_batch_ ? "Paddings" : "Crops"),
+                         " must be non-negative, not ", margin));
       }
     }
     if (!to_batch_) return ToSpace(run, x, blocks, margins);
@@ -137,11 +136,9 @@ class BatchKernel final : public BackendKernel {
                                           "] is no 64-bit integer");
       }
       if (padded % blocks[i] != 0) {
-        return absl::InvalidArgumentError("padded_shape[" + std::to_string(i) +
-                                          "]=" + std::to_string(padded) +
-                                          " is not divisible by block_shape[" +
-                                          std::to_string(i) +
-                                          "]=" + std::to_string(blocks[i]));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "padded_shape[", i, "]=", padded,
+            " is not divisible by block_shape[", i, "]=", blocks[i]));
       }
       from.push_back(size);
       to.push_back(padded / blocks[i]);
@@ -181,12 +178,11 @@ class BatchKernel final : public BackendKernel {
       // No difference of two sizes overflows.
       const int64_t rest = size - crops[2 * i];
       if (rest < 0 || crops[2 * i + 1] > rest) {
-        return absl::InvalidArgumentError(
-            "cropped_shape[" + std::to_string(i) + "]=" +
-            std::to_string(
-                static_cast<int64_t>(static_cast<uint64_t>(rest) -
-                                     static_cast<uint64_t>(crops[2 * i + 1]))) +
-            " must be non-negative");
+        return absl::InvalidArgumentError(absl::StrCat(
+            "cropped_shape[", i, "]=",
+            static_cast<int64_t>(static_cast<uint64_t>(rest) -
+                                 static_cast<uint64_t>(crops[2 * i + 1])),
+            " must be non-negative"));
       }
       const int64_t crop = crops[2 * i] + crops[2 * i + 1];
       is_cropped = is_cropped || crop > 0;
@@ -229,9 +225,8 @@ class DepthKernel final : public BackendKernel {
                             construction.GetAttr<int32_t>("block_size"));
     constexpr int64_t kLargest = 46340;  // its square is an int32
     if (block_ < 2 || block_ > kLargest) {
-      return absl::InvalidArgumentError(
-          "Block size should be > 1 and <= " + std::to_string(kLargest) +
-          ", but was: " + std::to_string(block_));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Block size should be > 1 and <= ", kLargest, ", but was: ", block_));
     }
     TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
     return absl::OkStatus();
@@ -249,9 +244,8 @@ class DepthKernel final : public BackendKernel {
     if (to_depth_) {
       if (height % block_ != 0 || width % block_ != 0) {
         return absl::InvalidArgumentError(
-            "Image height " + std::to_string(height) + " and width " +
-            std::to_string(width) +
-            " should be divisible by block_size: " + std::to_string(block_));
+            absl::StrCat("Image height ", height, " and width ", width,
+                         " should be divisible by block_size: ", block_));
       }
       height /= block_;
       width /= block_;

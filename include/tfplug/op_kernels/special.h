@@ -127,10 +127,9 @@ class SpecialKernel final : public HostTaskKernel {
       // Betainc broadcasts scalars only.
       if (inputs.size() == 3 && shape.rank() > 0 && other.rank() > 0 &&
           shape != other) {
-        return absl::InvalidArgumentError(
-            std::string("Shapes of a and ") + (i == 1 ? "b" : "x") +
-            " are inconsistent: " + shape.ToString() + " vs. " +
-            other.ToString());
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Shapes of a and ", (i == 1 ? "b" : "x"), " are inconsistent: ",
+            shape.ToString(), " vs. ", other.ToString()));
       }
       TFPLUG_RETURN_IF_ERROR(BroadcastShape(other, &shape));
     }

@@ -234,7 +234,7 @@ class TrainingUpdate {
               "input " + std::to_string(position) +
               " is not a scalar: " + ShapeOf(view).ToString());
         }
-        for (int d = 0; d < like.rank; ++d) view.AddDim(like.dim(d), 0);
+        view = ir::AlongDim(view, like, -1);
       }
       inputs.push_back(view);
     }
@@ -259,8 +259,7 @@ class TrainingKernel final : public BackendKernel {
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());
     TFPLUG_RETURN_IF_ERROR(update_.Find(name));
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     DataType index_type = DataType::kInt64;
     bool option = false;
     if (update_.is_sparse()) {

@@ -29,20 +29,18 @@ inline absl::StatusOr<Operand> SliceInside(const Operand& x,
                                            absl::Span<const int64_t> sizes) {
   const auto rank = static_cast<size_t>(x.rank);
   if (indices.size() != rank || sizes.size() != rank) {
-    return absl::InvalidArgumentError(
-        "the slice must have as many indices and sizes as the tensor " +
-        ShapeOf(x).ToString() + " has dimensions, not " +
-        std::to_string(indices.size()) + " and " +
-        std::to_string(sizes.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the slice must have as many indices and sizes as the tensor ",
+        ShapeOf(x).ToString(), " has dimensions, not ", indices.size(), " and ",
+        sizes.size()));
   }
   Operand slice = x;
   for (int d = 0; d < x.rank; ++d) {
     const int64_t size = sizes[static_cast<size_t>(d)];
     if (size < 0 || size > x.dim(d)) {
-      return absl::InvalidArgumentError(
-          "Update dim size " + std::to_string(size) +
-          " greater than dynamic slice dimension: " + std::to_string(x.dim(d)) +
-          ", or negative, in dimension " + std::to_string(d));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Update dim size ", size, " greater than dynamic slice dimension: ",
+          x.dim(d), ", or negative, in dimension ", d));
     }
     const int64_t begin = std::clamp<int64_t>(indices[static_cast<size_t>(d)],
                                               0, x.dim(d) - size);
@@ -88,8 +86,7 @@ class InplaceKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     adds_ = op != "InplaceUpdate";
     if (!adds_) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(
@@ -181,9 +178,8 @@ class ParallelConcatUpdateKernel final : public BackendKernel {
           ShapeOf(row).ToString());
     }
     if (row_ < 0 || row_ >= x.dim(0)) {
-      return absl::InvalidArgumentError("loc is " + std::to_string(row_) +
-                                        ", and the tensor has " +
-                                        std::to_string(x.dim(0)) + " rows");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "loc is ", row_, ", and the tensor has ", x.dim(0), " rows"));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Tensor changed, run.context().GetInput(0));
     TFPLUG_RETURN_IF_ERROR(run.context().SetOutput(0, changed));

@@ -19,8 +19,7 @@ namespace op_kernels_internal {
 class WhereKernel final : public DeviceThenReadKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     constexpr DataType kInt64 = DataType::kInt64;
     const auto add_test = [&](ExpressionBuilder& builder) {
       const Value x = Cast(builder.Input(PartType(type)), DataType::kBool);
@@ -97,7 +96,7 @@ class WhereKernel final : public DeviceThenReadKernel {
   // Returns the input as vectors: two, if it is complex.
   static absl::StatusOr<Parts> FlatInput(OpRun& run) {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    const Operand flat = Operand::Dense(x.data, x.type, {x.num_elements()});
+    const Operand flat = ir::Flat(x);
     if (!IsComplex(x.type)) return Parts{flat};
     return Parts{PartOf(flat, 0), PartOf(flat, 1)};
   }

@@ -98,9 +98,12 @@ class WindowAttrs {
 
   bool channels_first() const { return channels_first_; }
   int spatial() const { return spatial_; }
-  int64_t window_size(int i) const { return sizes_[Position(i)]; }
 
-  // Returns the geometry for an image and a window of these sizes.
+  // Returns the geometry for an image, and for a window of the op's or of these
+  // sizes.
+  absl::StatusOr<Windows> Over(const Operand& image) const {
+    return Over(image, [&](int i) { return sizes_[Position(i)]; });
+  }
   template <class SizeOfWindow>
   absl::StatusOr<Windows> Over(const Operand& image, SizeOfWindow size,
                                bool may_be_empty = false) const {
@@ -140,12 +143,10 @@ class WindowAttrs {
                          " needs to be smaller than the window size ", extent));
       }
       if (window.output < 0) {
-        return absl::InvalidArgumentError(
-            "Computed output size would be negative: " +
-            std::to_string(window.output) +
-            " [input_size: " + std::to_string(window.input) +
-            ", effective_filter_size: " + std::to_string(extent) +
-            ", stride: " + std::to_string(window.stride) + "]");
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Computed output size would be negative: ", window.output,
+            " [input_size: ", window.input, ", effective_filter_size: ", extent,
+            ", stride: ", window.stride, "]"));
       }
       windows.push_back(window);
     }
@@ -161,9 +162,8 @@ class WindowAttrs {
     bool is_valid = list.size() == rank;
     for (int64_t value : list) is_valid = is_valid && value > 0;
     if (!is_valid) {
-      return absl::InvalidArgumentError(std::string(name) + " must specify " +
-                                        std::to_string(rank) +
-                                        " positive dimensions");
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " must specify ", rank, " positive dimensions"));
     }
     if (list[0] == 1 && list[Position(spatial_)] == 1) return absl::OkStatus();
     if (is_pooling && list[0] != 1) {

@@ -125,29 +125,14 @@ class WindowMaximum {
 // Sets each element of `y` to the sum of the updates with its index.
 inline absl::Status SumElements(OpRun& run, const Operand& indices,
                                 const Operand& updates, const Operand& y) {
-  Launcher& launcher = run.launcher();
-  const auto flat = [](const Operand& view) {
-    return Operand::Dense(view.data, view.type, {view.num_elements()});
-  };
-  const auto convert = [&](const Operand& from, const Operand& to) {
-    const auto conversion = primitives::ConversionOf(from.type, to.type);
-    return conversion.ok() ? launcher.Map(**conversion, {from}, {to})
-                           : conversion.status();
-  };
-  Operand terms = flat(updates), sums = flat(y);
-  const DataType computed = ComputeType(y.type);
-  const bool is_exact = computed == y.type;
-  if (!is_exact) {
-    TFPLUG_ASSIGN_OR_RETURN(terms,
-                            launcher.Allocate(computed, ir::DimsOf(terms)));
-    TFPLUG_ASSIGN_OR_RETURN(sums,
-                            launcher.Allocate(computed, ir::DimsOf(sums)));
-    TFPLUG_RETURN_IF_ERROR(convert(flat(updates), terms));
-  }
+  const Operand addends = ir::Flat(updates), result = ir::Flat(y);
+  TFPLUG_ASSIGN_OR_RETURN(const Operand terms, AllocateSums(run, addends));
+  TFPLUG_ASSIGN_OR_RETURN(const Operand sums, AllocateSums(run, result));
+  TFPLUG_RETURN_IF_ERROR(Convert(run, addends, terms));
   TFPLUG_RETURN_IF_ERROR(Fill(run, sums, 0));
-  TFPLUG_RETURN_IF_ERROR(
-      launcher.Scatter(ScatterKind::kAdd, flat(indices), terms, sums));
-  return is_exact ? absl::OkStatus() : convert(sums, flat(y));
+  TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
+      ScatterKind::kAdd, ir::Flat(indices), terms, sums));
+  return Convert(run, sums, result);
 }
 
 // Dilation2D and its gradients.
@@ -158,8 +143,7 @@ class DilationKernel final : public BackendKernel {
     gradient_ = op == "Dilation2DBackpropInput"    ? Gradient::kInput
                 : op == "Dilation2DBackpropFilter" ? Gradient::kFilter
                                                    : Gradient::kNone;
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_RETURN_IF_ERROR(attrs_.Init(construction, 2));
     return maximum_.Init(type, DataType::kInt64);
   }
@@ -218,8 +202,7 @@ class DilationKernel final : public BackendKernel {
 class MaxPoolWithArgmaxKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto type,
-                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type, GetType(construction));
     TFPLUG_ASSIGN_OR_RETURN(const auto index,
                             construction.GetAttr<DataType>("Targmax"));
     TFPLUG_ASSIGN_OR_RETURN(
@@ -234,9 +217,7 @@ class MaxPoolWithArgmaxKernel final : public BackendKernel {
           "tensor_in must be 4-dimensional and not empty: " +
           ShapeOf(x).ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x, [&](int i) {
-      return attrs_.window_size(i);
-    }));
+    TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x));
     const Shape shape =
         ImageShape(x.dim(0), windows, x.dim(3), /*channels_first=*/false);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
@@ -283,9 +264,7 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
       return absl::InvalidArgumentError("tensor_in must be 4-dimensional: " +
                                         ShapeOf(x).ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x, [&](int i) {
-      return attrs_.window_size(i);
-    }));
+    TFPLUG_ASSIGN_OR_RETURN(const Windows windows, attrs_.Over(x));
     const Shape image = ShapeOf(x);
     const Shape pooled =
         ImageShape(x.dim(0), windows, x.dim(3), /*channels_first=*/false);
@@ -307,13 +286,10 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
                       static_cast<double>(ir::CountOf(x, 1, 4)), argmax)},
         {indices}));
     if (!is_second_) return SumElements(run, indices, grad, result);
-    const auto flat = [](const Operand& view) {
-      return Operand::Dense(view.data, view.type, {view.num_elements()});
-    };
-    const Operand at = flat(indices);
+    const Operand at = ir::Flat(indices);
     return GatherElements(
-        run, at, ir::WithDim(ir::WithAxis(flat(grad), 0), 0, at.dim(0)),
-        flat(result));
+        run, at, ir::WithDim(ir::WithAxis(ir::Flat(grad), 0), 0, at.dim(0)),
+        ir::Flat(result));
   }
 
  private:
