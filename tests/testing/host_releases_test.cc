@@ -20,6 +20,14 @@
 #include "float_tensors.h"
 #include "op_defs.h"
 
+#ifdef __SANITIZE_THREAD__
+// Mesa's driver for CPUs synchronizes its threads by code that is not instrumented.
+extern "C" [[gnu::visibility("default")]] const char*
+__tsan_default_suppressions() {
+  return "race:libvulkan_lvp.so";
+}
+#endif
+
 // Each of the plug-ins $TFPLUG_TEST_PLUGINS ("TYPE=path ...") in each release's
 // TensorFlow, with its structs and functions, and in one whose structs are larger:
 // with guard pages, late events and host tasks, and threads in another order. Each
