@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"""
   | (?P<string>"(?:\\.|[^"\\\n])*")
   | (?P<call>\babsl::(?P<code>\w+)Error\( | \b(?P<log>LogError|LogWarning)\(
            | \bstatic_assert\( | \bX\( | \bTFPLUG_INTERNAL_REFUSE\w*\()
-  | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<comma>,)
+  | (?P<open>\babsl::StrCat\( | [(\[{]) | (?P<close>[)\]}]) | (?P<comma>,)
   | (?P<space>(?:\s|\\\n)+) | (?P<other>\+|[\w:.*&>!=<?-]+|.)
 """, re.X | re.S)
 
