@@ -233,7 +233,7 @@ class ComplexKernel final : public BackendKernel {
       if (!has(attr)) continue;
       TFPLUG_ASSIGN_OR_RETURN(to, construction.GetAttr<DataType>(attr));
     }
-    TFPLUG_ASSIGN_OR_RETURN(default_, ResultOfUnfit(construction, op.name));
+    TFPLUG_RETURN_IF_ERROR(GetResultOfUnfit(construction, op.name, default_));
     int64_t arity = op.arity;
     is_sum_ = arity == 0;
     is_gradient_ = absl::EndsWith(op.name, "Grad");

@@ -136,14 +136,18 @@ inline absl::StatusOr<Expression> ExpressionOf(const ElementwiseOp& op,
   return std::move(builder).Build();
 }
 
-// Returns the result of Equal and NotEqual for tensors of incompatible shapes,
+// Gets the result of Equal and NotEqual for tensors of incompatible shapes,
 // which are unequal; nothing if these are an error.
-inline absl::StatusOr<std::optional<bool>> ResultOfUnfit(
-    const KernelConstruction& construction, absl::string_view op) {
+inline absl::Status GetResultOfUnfit(const KernelConstruction& construction,
+                                     absl::string_view op,
+                                     std::optional<bool>& result) {
   constexpr char kFails[] = "incompatible_shape_error";
-  if (!construction.HasAttr(kFails)) return std::nullopt;
-  TFPLUG_ASSIGN_OR_RETURN(const bool fails, construction.GetAttr<bool>(kFails));
-  return fails ? std::nullopt : std::make_optional(op == "NotEqual");
+  bool fails = true;
+  if (construction.HasAttr(kFails)) {
+    TFPLUG_ASSIGN_OR_RETURN(fails, construction.GetAttr<bool>(kFails));
+  }
+  if (!fails) result = op == "NotEqual";
+  return absl::OkStatus();
 }
 inline absl::Status SetResult(OpRun& run, bool result) {
   TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {}));
@@ -198,7 +202,7 @@ class ElementwiseKernel : public BackendKernel {
     if (op.attr != nullptr) {
       TFPLUG_ASSIGN_OR_RETURN(attr, construction.GetAttr<float>(op.attr));
     }
-    TFPLUG_ASSIGN_OR_RETURN(default_, ResultOfUnfit(construction, op.name));
+    TFPLUG_RETURN_IF_ERROR(GetResultOfUnfit(construction, op.name, default_));
     TFPLUG_ASSIGN_OR_RETURN(expression_, ExpressionOf(op, type, attr));
     return absl::OkStatus();
   }
