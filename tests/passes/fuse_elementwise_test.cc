@@ -159,6 +159,16 @@ TEST_CASE("a value that only a control edge uses") {
   CHECK(f.FuseAndCompare() == kFusedMapOp);
 }
 
+TEST_CASE("a control edge between two ops keeps them apart") {
+  Fusion f;
+  f.Add(R"(
+      x = Placeholder()
+      a = Tanh(x)
+      b = Exp(a, ^a)
+      out = Identity(b))");
+  CHECK(f.Fuse() == "Exp Tanh");
+}
+
 TEST_CASE("some ops are left out") {
   Fusion f;
   std::string a = "Tanh(x)", b = "Exp(a)", result = "b";
@@ -278,8 +288,8 @@ TEST_CASE("errors name the shapes") {
 TEST_CASE("an op's constant has the shape of its input") {
   for (const std::string type : {"float", "half"}) {
     Fusion f;
-    f.Feed("x: " + type + "[3] = [-1, 0, 1]");
-    f.Feed("y: " + type + "[2,3] = [1, 2, 3, 4, 5, 6]");
+    f.Feed(absl::StrCat("x: ", type, "[3] = [-1, 0, 1]"));
+    f.Feed(absl::StrCat("y: ", type, "[2,3] = [1, 2, 3, 4, 5, 6]"));
     f.Add(R"(
         ones = OnesLike(y)
         sum = AddV2(x, ones)

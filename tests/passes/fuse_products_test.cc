@@ -21,11 +21,12 @@ TEST_CASE("a product and the ops after it become one op") {
         CAPTURE(is_batch);
         CAPTURE(is_one_op);
         Fusion f;
-        f.Feed("x: " + type +
-               (is_batch ? "[2,3,2] = 1.3" : "[3,2] = [-1, .1, 1, 2, -3, 4]"));
-        f.Feed("w: " + type + (is_batch ? "[1,4,3]" : "[4,3]") +
-               " = [-1, 0, 1, .3, 2, 3, -2, 1, 1, 4, .7, 2]");
-        f.Feed("row: " + type + "[4] = [1.1, -7, 2, 1]");
+        f.Feed(absl::StrCat(
+            "x: ", type,
+            is_batch ? "[2,3,2] = 1.3" : "[3,2] = [-1, .1, 1, 2, -3, 4]"));
+        f.Feed(absl::StrCat("w: ", type, is_batch ? "[1,4,3]" : "[4,3]",
+                            " = [-1, 0, 1, .3, 2, 3, -2, 1, 1, 4, .7, 2]"));
+        f.Feed(absl::StrCat("row: ", type, "[4] = [1.1, -7, 2, 1]"));
         f.Add(is_batch
                   ? "product = BatchMatMulV2(x, w) {adj_x=true, adj_y=true}"
                   : "product = MatMul(x, w) {transpose_a=true, "
@@ -90,10 +91,10 @@ TEST_CASE("an op may have another shape than the product") {
 TEST_CASE("an input is transposed only if the product says so") {
   for (const std::string op : {"MatMul", "BatchMatMulV2"}) {
     Fusion f;
-    f.Add("x = Placeholder()\nproduct = " + op +
-          R"((x, x) {!transpose_a, !transpose_b}
+    f.Add(absl::StrCat("x = Placeholder()\nproduct = ", op,
+                       R"((x, x) {!transpose_a, !transpose_b}
              tanh = Tanh(product)
-             out = Identity(tanh))");
+             out = Identity(tanh))"));
     f.Fuse();
     CHECK(f.Compare(R"(
         tanh/fused/matmul = TfplugFusedMatMulV2(x, x) {transpose_a=false,

@@ -33,14 +33,16 @@ TEST_CASE("a reduction computes its input") {
           Fusion f;
           f.Feed("x: float[2,3] = [-1.5, 0, 1, 2.25, -3, 4]");
           f.Add(Converted("narrow", "x", type), type);
-          f.Add(is_one_op ? "end: " + type + "[2,3] = Square(narrow)"
-                          : "square = Square(narrow)\nend: " + type +
-                                "[2,3] = Mul(square, narrow)",
+          f.Add(absl::StrCat(
+                    is_one_op ? "" : "square = Square(narrow)\n", "end: ", type,
+                    "[2,3] = ",
+                    is_one_op ? "Square(narrow)" : "Mul(square, narrow)"),
                 type);
-          f.Add("axes: int32 = " + axes + "\nreduce = " + op + "(end, axes)" +
-                    (is_one_op ? " {keep_dims=true}" : "") +
-                    "\nout = Identity(reduce)",
-                type);
+          f.Add(
+              absl::StrCat("axes: int32 = ", axes, "\nreduce = ", op,
+                           "(end, axes)", is_one_op ? " {keep_dims=true}" : "",
+                           "\nout = Identity(reduce)"),
+              type);
           const std::string ops = f.FuseAndCompare();
           const bool reduces_last = axes == "[-1]" || axes == "[0, 1]";
           CHECK((ops == kFusedReduceOp) == reduces_last);
@@ -93,10 +95,10 @@ TEST_CASE("a reduction computes the ops after it") {
             f.Add(Converted("narrow_x", "x", type) +
                       Converted("narrow_y", "y", type),
                   type);
-            f.Add("axes: int32 = " + axes + "\nreduce = " + op +
-                      "(narrow_x, axes)" +
-                      (keep_dims ? " {keep_dims=true}" : "") +
-                      "\nsquare = Square(reduce)",
+            f.Add(absl::StrCat("axes: int32 = ", axes, "\nreduce = ", op,
+                               "(narrow_x, axes)",
+                               keep_dims ? " {keep_dims=true}" : "",
+                               "\nsquare = Square(reduce)"),
                   type);
             f.Add(is_one_op ? "out = Identity(square)" : R"(
                       sum = AddV2(narrow_y, square)
