@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/data_type.h"
@@ -46,6 +45,66 @@ struct Instruction {
     return x.fields() < y.fields();
   }
 };
+
+class Expression;
+
+namespace ir_internal {
+
+template <class T>
+inline char type_tag;  // its address identifies T
+
+// The analyses of an expression, at most a few. Thread-safe.
+class Analyses {
+ public:
+  Analyses() = default;
+  Analyses(const Analyses&) = delete;
+  Analyses& operator=(const Analyses&) = delete;
+  ~Analyses() {
+    for (Node* node = first_; node != nullptr;) {
+      delete std::exchange(node, node->next);
+    }
+  }
+
+  template <class T>
+  const T& Get(const Expression& expression) const {
+    for (Node* node = first_; node != nullptr; node = node->next) {
+      if (node->type == &type_tag<T>) {
+        return static_cast<NodeOf<T>*>(node)->value;
+      }
+    }
+    return Add<T>(expression);
+  }
+
+ private:
+  // Another thread may add an equal one, which then stays unused.
+  template <class T>
+  [[gnu::noinline]] const T& Add(const Expression& expression) const {
+    auto* const node = new NodeOf<T>(expression);
+    node->next = first_;
+    while (!first_.compare_exchange_weak(node->next, node)) {
+    }
+    return node->value;
+  }
+
+  struct Node {
+    explicit Node(const char* type_of_value) : type(type_of_value) {}
+    virtual ~Node() = default;
+
+    const char* const type;
+    Node* next = nullptr;
+  };
+  template <class T>
+  struct NodeOf : Node {
+    explicit NodeOf(const Expression& expression)
+        : Node(&type_tag<T>), value(expression) {}
+
+    const T value;
+  };
+
+  mutable std::atomic<Node*> first_{nullptr};
+};
+
+}  // namespace ir_internal
 
 // A computation on scalars: some inputs, a list of instructions in which each
 // value is assigned once, and some outputs. Map and Reduce apply it to each
@@ -86,18 +145,9 @@ class Expression {
 
   // Returns T(*this), which is made at the first call and then kept: what an
   // interpreter finds out about expressions. It may refer to instructions().
-  // All calls in a library must name the same T. Thread-safe.
   template <class T>
   const T& Analysis() const {
-    const void* analysis = parts_->analysis;
-    if (ABSL_PREDICT_FALSE(analysis == nullptr)) {
-      auto made = std::make_unique<const T>(*this);
-      // Another thread may have made an equal one.
-      if (parts_->analysis.compare_exchange_strong(analysis, made.get())) {
-        analysis = made.release();
-      }
-    }
-    return *static_cast<const T*>(analysis);
+    return parts_->analyses.Get<T>(*this);
   }
 
   // Returns whether the expression only copies its input.
@@ -113,8 +163,7 @@ class Expression {
         {Opcode::kInput, DataType::kFloat, 0, -1, -1, 0}};
     std::vector<Output> outputs = {{0, DataType::kFloat}};
     uint32_t id = 0;
-    // Kept as long as the parts: until the process ends.
-    mutable std::atomic<const void*> analysis{nullptr};
+    ir_internal::Analyses analyses;
   };
   struct IsLess {
     bool operator()(const std::shared_ptr<const Parts>& x,

@@ -162,5 +162,22 @@ TEST_CASE("equal expressions have one analysis") {
   CHECK(exp.Analysis<HostAnalysis>().widest_value() == 4);
 }
 
+struct OtherAnalysis {
+  explicit OtherAnalysis(const Expression& expression)
+      : size(expression.instructions().size()) {}
+  size_t size;
+};
+
+TEST_CASE("an expression and its copies have one analysis of each type") {
+  const Expression exp =
+      *MakeExpression({kFloat}, {kFloat}, [](Value x) { return Exp(x); });
+  Expression copy;
+  copy = exp;
+  const auto* const analysis = &exp.Analysis<HostAnalysis>();
+  CHECK(exp.Analysis<OtherAnalysis>().size == 2);
+  CHECK(&copy.Analysis<HostAnalysis>() == analysis);
+  CHECK(&copy.Analysis<OtherAnalysis>() == &exp.Analysis<OtherAnalysis>());
+}
+
 }  // namespace
 }  // namespace tfplug::analysis_test
