@@ -125,7 +125,7 @@ inline Operand Flat(const Operand& view) {
 // dimension `d`, or, if d is -1, of the first element.
 inline Operand AlongDim(Operand view, const Operand& like, int d,
                         int64_t stride = 1) {
-  view.rank = 0;
+  view = WithoutDims(view);
   for (int k = 0; k < like.rank; ++k) {
     view.AddDim(like.dim(k), k == d ? stride : 0);
   }

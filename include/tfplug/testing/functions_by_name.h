@@ -26,10 +26,6 @@
 
 namespace tfplug::testing {
 
-// Sanitizers call dlsym before they can check accesses.
-#define TFPLUG_TESTING_UNSANITIZED \
-  __attribute__((no_sanitize("address", "thread", "undefined")))
-
 // Returns the index of one of TensorFlow's functions, or kFunctionCount.
 inline size_t FunctionIndex(const char* name) {
   size_t i = 0;
@@ -41,8 +37,8 @@ inline size_t FunctionIndex(const char* name) {
 }
 
 // Returns whether dlsym is to find a function of TensorFlow's in the fake.
-TFPLUG_TESTING_UNSANITIZED inline bool IsFaked(void* library,
-                                               const char* name) {
+TFPLUG_INTERNAL_UNSANITIZED inline bool IsFaked(void* library,
+                                                const char* name) {
   return library == tfplug::internal::kGlobalScope &&
          tfplug::internal::tensorflow.TF_SetStatus != nullptr &&
          std::strncmp(name, "TF_", 3) == 0 &&
@@ -58,7 +54,7 @@ inline void* FakeFunction(const char* name) {
   return function;
 }
 
-TFPLUG_TESTING_UNSANITIZED inline auto FindLibcDlsym() {
+TFPLUG_INTERNAL_UNSANITIZED inline auto FindLibcDlsym() {
   const auto found = tfplug::internal::LibcDlsym();
   if (found == nullptr) {
     std::fputs(
@@ -87,7 +83,7 @@ TFPLUG_TESTING_UNSANITIZED inline auto FindLibcDlsym() {
 
 // The loader binds the plug-in's calls to the definition of the program. It has
 // another name in C++, because clang++ makes no such jump in a noexcept function.
-extern "C" TFPLUG_TESTING_UNSANITIZED
+extern "C" TFPLUG_INTERNAL_UNSANITIZED
     __attribute__((TFPLUG_TESTING_TAIL_CALLS weak, visibility("default"))) void*
     TfplugTestingDlsym(void* library, const char* name) __asm__("dlsym");
 
@@ -108,6 +104,5 @@ extern "C" void* TfplugTestingDlsym(void* library, const char* name) {
 
 #undef TFPLUG_TESTING_TAIL_CALL
 #undef TFPLUG_TESTING_TAIL_CALLS
-#undef TFPLUG_TESTING_UNSANITIZED
 
 #endif  // TFPLUG_TESTING_FUNCTIONS_BY_NAME_H_

@@ -12,6 +12,11 @@
 
 #pragma GCC visibility push(hidden)
 
+// For what runs before a sanitizer can check accesses, as a program's own dlsym,
+// which sanitizers call when they start.
+#define TFPLUG_INTERNAL_UNSANITIZED \
+  __attribute__((no_sanitize("address", "thread", "undefined")))
+
 // The operating system's shared libraries and addresses. No other header of
 // tfplug includes <dlfcn.h>, <link.h> or <sys/mman.h>: a port to another system
 // begins here. Every function may be called from any thread.
@@ -34,10 +39,8 @@ inline void* FindIn(LibraryHandle library, const char* symbol) {
 inline const LibraryHandle kGlobalScope = RTLD_DEFAULT;
 
 // Returns the dlsym of the C library, for a program that defines its own, or null
-// if its version is unknown. Sanitizers call that program's before they can check
-// accesses.
-__attribute__((no_sanitize("address", "thread", "undefined"))) inline auto
-LibcDlsym() {
+// if its version is unknown.
+TFPLUG_INTERNAL_UNSANITIZED inline auto LibcDlsym() {
   using Function = decltype(&dlsym);  // noexcept
   void* found = nullptr;
 #if defined(__GLIBC__)
