@@ -198,6 +198,8 @@ def others(tf, raw):
         "sparse add above a threshold": lambda: tf.sparse.add(
             sparse, other, threshold=1.).values,
         "sparse softmax": lambda: tf.sparse.softmax(sparse).values,
+        "sparse softmax of unordered elements": lambda: tf.sparse.softmax(tf.SparseTensor(
+            [[1, 2], [0, 1], [1, -3], [0, 0], [-1, 0]], [1., 2, 3, 5, 7], [2, 3])).values,
         "sparse sum": lambda: tf.sparse.reduce_sum(sparse, 0),
         "sparse sum of all": lambda: tf.sparse.reduce_sum(sparse, keepdims=True),
         "sparse maximum": lambda: tf.sparse.reduce_max(other, 1),

@@ -197,7 +197,8 @@ class SparseAddGradKernel final : public ReadThenHostKernel {
   }
 };
 
-// SparseSoftmax: of the values in each row of the last dimension.
+// SparseSoftmax: of the values in each row of the last dimension. They become
+// ordered by their coordinates, as in TensorFlow's kernel.
 class SparseSoftmaxKernel final : public ReadThenHostKernel {
  public:
   absl::Status Compute(absl::Span<const HostArray> in,
@@ -210,16 +211,23 @@ class SparseSoftmaxKernel final : public ReadThenHostKernel {
     }
     TFPLUG_RETURN_IF_ERROR(x.CheckSizes());
     const HostArray& y = outputs.Add(in[1].type, {x.size()});
+    const std::vector<int64_t> order =
+        RowOrder(in[0].as<int64_t>(), x.size(), x.rank());
     ir::VisitStored(in[1].type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_floating_point_v<ir::Computed<T>>) {
-        int64_t end = 0;
-        for (int64_t i = 0; i < x.size(); i = end) {
-          while (end < x.size() &&
-                 CompareRows(x.row(i), x.row(end), x.rank() - 1) == 0) {
-            ++end;
+        std::vector<T> row;
+        T* to = y.as<T>();
+        for (size_t i = 0; i < order.size(); ++i) {
+          row.push_back(in[1].as<T>()[order[i]]);
+          if (i + 1 < order.size() &&
+              CompareRows(x.row(order[i]), x.row(order[i + 1]), x.rank() - 1) ==
+                  0) {
+            continue;
           }
-          ComputeRow(in[1].as<T>() + i, y.as<T>() + i, end - i);
+          ComputeRow(row.data(), to, static_cast<int64_t>(row.size()));
+          to += row.size();
+          row.clear();
         }
       }
     });
