@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiled/language_sources.h"
 #include "fixture.h"
@@ -87,6 +88,64 @@ TEST_CASE("each language's compilers accept generated sources") {
     REQUIRE_MESSAGE(refused == 0, "the sources stay in ", folder);
   }
   if (kept == nullptr) std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a kernel in GLSL has the words of GLSL") {
+  std::string source;
+  const auto keep = [&](const std::string& text) { source = text; };
+  Target target;
+  target.language = &Glsl();
+  language_sources::SourceBackend<minimal::Stream, decltype(keep)> backend(
+      target, keep);
+  minimal::Stream stream;
+  HostScratch scratch;
+  Reduction sum;
+  sum.map = *MakeExpression({DataType::kDouble}, {DataType::kDouble},
+                            [](Value x) { return Rint(x) + 1.5; });
+  sum.finish = *MakeExpression({DataType::kDouble}, {DataType::kDouble},
+                               [](Value total) { return total; });
+  double x[200] = {}, y = 0;
+  REQUIRE(MakeLauncher(backend, stream, scratch)
+              .Reduce(sum, {Operand::Dense(x, DataType::kDouble, {200})},
+                      {Operand::Dense(&y, DataType::kDouble, {})}) ==
+          absl::OkStatus());
+  CHECK(absl::StartsWith(
+      source, "#version 460\n#define GROUP 256\n#extension GL_EXT_buffer_"));
+  for (const char* words :
+       {"\n#ifdef IS_WIDE\n", "array_f64 x0 = array_f64(p.pointers[0]);\n",
+        " = ELEMENT(x0, f64, ", "\nELEMENT(x1, f64, ",
+        "\nshared f64 parts[GROUP];\n", "roundEven(v0)", "1.5lf)",
+        "\nvoid main() {\n"}) {
+    CHECK_MESSAGE(absl::StrContains(source, words), words, source);
+  }
+}
+
+TEST_CASE("a narrow value is converted by what the prelude then has") {
+  using compiled_internal::ConvertText;
+  using compiled_internal::WidenText;
+  Target target;
+  target.language = &Cpp();
+  const auto check = [&](DataType from, DataType to, const char* text,
+                         const char* function) {
+    compiled_internal::SourceParts parts(target);
+    const std::string made = ComputeType(to) == to
+                                 ? WidenText(from, "x", parts)
+                                 : ConvertText(from, to, "x", parts);
+    CHECK(made == text);
+    CHECK(absl::StrContains(parts.Prelude(), function));
+  };
+  check(DataType::kHalf, DataType::kFloat, "f32_of_f16(u32(x))", "f32_of_f16(");
+  check(DataType::kFloat, DataType::kHalf, "f16_of_f32(f32(x))", "f16_of_f32(");
+  check(DataType::kBfloat16, DataType::kFloat, "f32_of_bf16(u32(x))",
+        "f32_of_bf16(");
+  check(DataType::kFloat, DataType::kBfloat16, "bf16_of_f32(f32(x))",
+        "bf16_of_f32(");
+  check(DataType::kInt8, DataType::kInt32, "i32(x)", "");
+  check(DataType::kUint32, DataType::kUint32, "x", "");
+  check(DataType::kInt32, DataType::kInt8, "i8(x)", "");
+  check(DataType::kFloat, DataType::kInt8, "i8(i32_of_f32(x))", "i32_of_f32(");
+  check(DataType::kDouble, DataType::kUint16, "u16(i32_of_f64(x))",
+        "i32_of_f64(");
 }
 
 }  // namespace

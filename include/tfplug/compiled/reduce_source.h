@@ -33,12 +33,13 @@ struct ReduceLaunch {
   ReduceVariant variant = kReduceTile;
   int columns = 1;  // outputs that a group computes
   int64_t outputs = 1, reduced = 1;
+  int64_t row_size = 1;  // outputs along the innermost kept dimension
 
   ReduceLaunch(const Target& target, const LaunchPlan& plan) {
     const int kept = plan.kept(), rank = plan.rank();
     for (int d = 0; d < kept; ++d) outputs *= plan.size(d);
     for (int d = kept; d < rank; ++d) reduced *= plan.size(d);
-    const int64_t kept_inner = kept > 0 ? plan.size(kept - 1) : 1;
+    if (kept > 0) row_size = plan.size(kept - 1);
     const int64_t reduced_inner = rank > kept ? plan.size(rank - 1) : 1;
     const bool is_along_rows = HasUnitStride(plan, rank - 1);
     const bool is_along_columns = HasUnitStride(plan, kept - 1);
@@ -46,10 +47,10 @@ struct ReduceLaunch {
       variant = kReduceItem;
       columns = target.group_size;
     } else if (target.is_cpu) {
-      const bool is_row = rank > kept && (is_along_rows && !is_along_columns
-                                              ? reduced_inner >= 16 ||
-                                                    reduced_inner > kept_inner
-                                              : reduced_inner > kept_inner);
+      const bool is_row =
+          rank > kept && (is_along_rows && !is_along_columns
+                              ? reduced_inner >= 16 || reduced_inner > row_size
+                              : reduced_inner > row_size);
       variant = is_row ? kReduceRow : kReduceColumns;
       columns = is_row ? 1 : target.group_size;
     } else if (reduced <= 32 || (is_along_columns && outputs >= 65536)) {
@@ -78,14 +79,12 @@ struct ReduceLaunch {
 inline absl::Status PlanReduce(const Target& target, uint64_t code,
                                LaunchPlan& plan) {
   const ReduceLaunch launch(target, plan);
-  const int kept = plan.kept();
-  const bool has_blocks = launch.variant == kReduceColumns && kept > 0;
-  const int64_t row_size = has_blocks ? plan.size(kept - 1) : 1;
-  const int64_t blocks = (row_size + launch.columns - 1) / launch.columns;
+  const int64_t blocks =
+      (launch.row_size + launch.columns - 1) / launch.columns;
   const int64_t groups =
       launch.variant == kReduceTile || launch.variant == kReduceItem
           ? (launch.outputs + launch.columns - 1) / launch.columns
-          : launch.outputs / row_size * blocks;
+          : launch.outputs / launch.row_size * blocks;
   const uint32_t variant =
       8u + launch.variant + 8u * static_cast<uint32_t>(launch.columns);
   absl::Status status = plan.Fill(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -85,7 +84,7 @@ class SparseBuilder {
     Write(outputs.Add(type_, {count_}), values_.data(), values_.size());
   }
   static void Write(const HostArray& to, const void* from, size_t bytes) {
-    if (bytes > 0) std::memcpy(to.data, from, bytes);
+    std::copy_n(static_cast<const char*>(from), bytes, to.as<char>());
   }
   static void AddShape(HostOutputs& outputs, absl::Span<const int64_t> shape) {
     Write(outputs.Add(DataType::kInt64, {static_cast<int64_t>(shape.size())}),
