@@ -70,6 +70,11 @@ def test_has_no_kernel():
     assert tf.strings.upper("a").numpy() == b"A"
 
 
+def test_has_a_kernel_for_gpus():
+    tf.raw_ops.GRUBlockCell(x=[[1.0]], h_prev=[[1.0]], w_ru=[[0.0] * 2] * 2,
+                            w_c=[[0.0]] * 2, b_ru=[0.0] * 2, b_c=[0.0])
+
+
 if __name__ == "__main__":
     DeviceTest.test_is_added = DeviceTest.test_passes
     tf.test.main()
@@ -99,7 +104,7 @@ def test_failures_on_the_device_only_are_reported(sources):
         "# a comment\n*::test_after_*  A reason.\n*::DeviceTest::test_passes  Wrong.\n"))
     out = result.stdout
     assert result.returncode == 3, out
-    assert ("of 9 tests, 5 pass, 4 fail although they pass on the CPU, 3 of them "
+    assert ("of 10 tests, 6 pass, 4 fail although they pass on the CPU, 3 of them "
             "unexpectedly" in out), out
     name = "tensorflow/python/kernel_tests/device_test.py::"
     assert (f"FAILED: {name}DeviceTest::test_crashes_on_the_device: crashed: SIGABRT"
@@ -108,16 +113,18 @@ def test_failures_on_the_device_only_are_reported(sources):
     assert f"FAILED: {name}DeviceTest::test_a_part_fails: AssertionError" in out, out
     assert f"expected: {name}test_after_a_crash: A reason." in out, out
     assert "passes, although a failure is expected: *::DeviceTest::test_passes" in out
-    assert "5 passed, 5 failed (4 of them pass on the CPU), 3 skipped" in out, out
+    assert "6 passed, 5 failed (4 of them pass on the CPU), 3 skipped" in out, out
     assert "fails_on_both" not in out
-    assert "| tensorflow/python/kernel_tests | 9 | 5 | 2 | 2 |" in page.read_text()
+    assert "| tensorflow/python/kernel_tests | 10 | 6 | 2 | 2 |" in page.read_text()
 
 
 def test_pinned_tests_fail_without_a_kernel(sources):
-    result = _run(sources, "--pinned", "--only", "device_test.py::test_has_no_kernel")
+    result = _run(sources, "--pinned", "--only", "device_test.py::test_has_")
     assert result.returncode == 1, result.stdout
-    assert "test_has_no_kernel" in result.stdout
-    assert "of 1 tests, 0 pass, 1 fail" in result.stdout, result.stdout
+    assert ("test_has_no_kernel: StringUpper has no kernel for GPUs in TensorFlow either."
+            in result.stdout), result.stdout
+    assert "FAILED" in result.stdout and "[Op:GRUBlockCell]" in result.stdout, result.stdout
+    assert "of 2 tests, 0 pass, 2 fail" in result.stdout, result.stdout
 
 
 def test_kept_results_are_not_computed_again(sources):
@@ -127,14 +134,14 @@ def test_kept_results_are_not_computed_again(sources):
     page.write_text("# Another run\n")
     again = _run(sources, "--results", kept, "--add", page)
     assert first.returncode == again.returncode == 4, first.stdout
-    assert "5 passed, 5 failed" in first.stdout
-    assert "5 passed, 5 failed" not in again.stdout
+    assert "6 passed, 5 failed" in first.stdout
+    assert "6 passed, 5 failed" not in again.stdout
     assert first.stdout.endswith(again.stdout), again.stdout
     title, _, section = page.read_text().partition("\n\n")
     assert title == "# Another run"
     assert section.startswith("## SIM, 2"), page.read_text()
     assert "the tests in 1 of 1 files" in " ".join(section.split())
-    assert "| tensorflow/python/kernel_tests | 9 | 5 | 2 | 2 |" in section
+    assert "| tensorflow/python/kernel_tests | 10 | 6 | 2 | 2 |" in section
 
 
 def test_invalid_arguments(sources):

@@ -106,7 +106,9 @@ def _first_error(report):
         return str(report.longrepr[2])[:300]
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash else str(report.longrepr)
-    return " ".join(text.split())[:300]
+    text = " ".join(text.split())
+    # The op without a kernel stands at the end.
+    return text if len(text) <= 400 else f"{text[:300]} ... {text[-96:]}"
 
 
 def _provide_conftest():

@@ -4,6 +4,9 @@
 import collections
 import dataclasses
 import fnmatch
+import json
+import pathlib
+import re
 import textwrap
 
 from peer_tests.runner import FAILED, PASSED
@@ -29,6 +32,18 @@ def read_expectations(path):
             raise ValueError(f"{path}:{number}: a reason must follow {pattern}")
         expectations.append(Expectation(pattern, reason.strip()))
     return expectations
+
+
+def without_kernel_for_gpus(text):
+    """Returns the expectation of a failure for lack of a kernel that TensorFlow does not
+    have for GPUs either, or None."""
+    found = re.search(r"Could not satisfy device specification.*\[Op:(\w+)\]", text)
+    if not found:
+        return None
+    record = pathlib.Path(__file__).resolve().parents[3] / "codegen/gpu_ops.json"
+    if found[1] in [op["name"] for op in json.loads(record.read_text())["ops"]]:
+        return None
+    return Expectation("", f"{found[1]} has no kernel for GPUs in TensorFlow either.")
 
 
 @dataclasses.dataclass
@@ -82,7 +97,8 @@ def compare(device, cpu, expectations):
             passing.append(test)
             continue
         found = next((e for e in expectations
-                      if fnmatch.fnmatchcase(test, e.pattern)), None)
+                      if fnmatch.fnmatchcase(test, e.pattern)),
+                     without_kernel_for_gpus(text))
         failures.append(Failure(test, text, found))
         group[1] += 1
         group[2] += failures[-1].crashed
