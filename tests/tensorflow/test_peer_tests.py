@@ -101,7 +101,8 @@ def _run(sources, *options, expected="", suite="tensorflow"):
 def test_failures_on_the_device_only_are_reported(sources):
     page = sources / "page.md"
     result = _run(sources, "--write", page, expected=(
-        "# a comment\n*::test_after_*  A reason.\n*::DeviceTest::test_passes  Wrong.\n"))
+        "# a comment\n*::test_after_*  A reason.\npinned:*::test_*  No.\n"
+        "*::DeviceTest::test_passes  Wrong.\n"))
     out = result.stdout
     assert result.returncode == 3, out
     assert ("of 10 tests, 6 pass, 4 fail although they pass on the CPU, 3 of them "
@@ -125,6 +126,9 @@ def test_pinned_tests_fail_without_a_kernel(sources):
             in result.stdout), result.stdout
     assert "FAILED" in result.stdout and "[Op:GRUBlockCell]" in result.stdout, result.stdout
     assert "of 2 tests, 0 pass, 2 fail" in result.stdout, result.stdout
+    result = _run(sources, "--pinned", "--only", "device_test.py::test_has_a_kernel",
+                  expected="pinned:*test_has_a_kernel*  A reason.\n")
+    assert result.returncode == 0 and "A reason." in result.stdout, result.stdout
 
 
 def test_kept_results_are_not_computed_again(sources):

@@ -103,7 +103,7 @@ def _progress(file, on_device, on_cpu, seconds):
 
 def main(arguments=None):
     options = parse(arguments)
-    expectations = report.read_expectations(options.expected)
+    expectations = report.read_expectations(options.expected, options.pinned)
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     try:
         suite = (suites.keras(cache / "tfplug") if options.suite == "keras" else

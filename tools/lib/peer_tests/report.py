@@ -21,16 +21,18 @@ class Expectation:
     used: bool = False
 
 
-def read_expectations(path):
-    """Reads lines "PATTERN  REASON"; a line that begins with # is a comment."""
+def read_expectations(path, pinned=False):
+    """Reads lines "PATTERN  REASON"; a line that begins with # is a comment, and one
+    that begins with "pinned:" is for tests that are pinned only."""
     expectations = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        pattern, _, reason = line.partition(" ")
+        pattern, _, reason = line.removeprefix("pinned:").partition(" ")
         if not reason.strip():
             raise ValueError(f"{path}:{number}: a reason must follow {pattern}")
-        expectations.append(Expectation(pattern, reason.strip()))
+        if pinned or not line.startswith("pinned:"):
+            expectations.append(Expectation(pattern, reason.strip()))
     return expectations
 
 
