@@ -36,6 +36,19 @@ def _results(device):
         return raw.FFTND(input=tf.ones([2, 2, 2], tf.complex64), axes=axes,
                          fft_length=[2] * len(axes))
 
+    def sparse_reshape(shape, new):
+        return raw.SparseReshape(
+            input_indices=[[0, 0], [4, 5]], input_shape=shape, new_shape=new)[0]
+
+    def sparse_split(axis, parts=2):
+        return raw.SparseSplit(split_dim=axis, indices=[[0, 0]], values=[1.], shape=[4, 6],
+                               num_split=parts)[0][0]
+
+    def sparse_concat(*shapes):
+        return raw.SparseConcat(
+            indices=[[[0] * len(shape)] for shape in shapes], values=[[1.]] * len(shapes),
+            shapes=shapes, concat_dim=1)[0]
+
     cases = {
         "default dilations": lambda: raw.Conv(
             input=image, filter=filters, strides=ones, padding="VALID"),
@@ -75,6 +88,28 @@ def _results(device):
         "last axis": lambda: fftnd([1]),
         "fft_length": lambda: raw.RFFT2D(input=tf.ones([6, 0]), fft_length=[1, -1]),
         "bitcast": lambda: tf.bitcast(tf.cast(pixel, tf.int8), tf.int32),
+        "a sparse tensor": lambda: sparse_reshape([5, 6], [3, -1]),
+        "two unknown sizes": lambda: sparse_reshape([5, 6], [-1, 2, -1]),
+        "a negative size": lambda: sparse_reshape([5, 6], [-5, 6]),
+        "no multiple": lambda: sparse_reshape([5, 6], [4, -1]),
+        "another number": lambda: sparse_reshape([5, 6], [4, 7]),
+        "no known size": lambda: sparse_reshape([5, 6], [0, -1]),
+        "empty": lambda: sparse_reshape([0, 6], [0]),
+        "too many": lambda: sparse_reshape([2**62, 4], [2**62, 4]),
+        "too many for a softmax": lambda: raw.SparseSoftmax(
+            sp_indices=[[1, 1]], sp_values=[2.], sp_shape=[2**32, 2**31]),
+        "too many for a sum": lambda: raw.SparseReduceSum(
+            input_indices=[[1, 2]], input_values=[1], input_shape=[2**32, 2**31],
+            reduction_axes=[0]),
+        "too few values": lambda: raw.SparseReorder(
+            input_indices=[[0, 0]], input_values=[1, 2], input_shape=[3, 3])[0],
+        "too few sizes for indices": lambda: raw.SparseReorder(
+            input_indices=[[0, 0]], input_values=[1], input_shape=[3])[0],
+        "axes of a sparse tensor": lambda: sparse_split([1]),
+        "no axis of a sparse tensor": lambda: sparse_split(2),
+        "too many parts": lambda: sparse_split(1, 7),
+        "other sizes": lambda: sparse_concat([3, 4], [2, 4]),
+        "other rank": lambda: sparse_concat([3, 4], [3]),
     }
     results = {}
     for name, case in cases.items():
@@ -121,6 +156,33 @@ WORDS = {
                  "-1.",
     "fft_length": "InvalidArgumentError: {} fft_length[1] must >= 0, but got: -1",
     "bitcast": "InvalidArgumentError: {} Cannot bitcast from 6 to 3",
+    "two unknown sizes": "InvalidArgumentError: {} only one output dimension may be -1, "
+                         "not both 0 and 2",
+    "a negative size": "InvalidArgumentError: {} size 0 must be non-negative, not -5",
+    "no multiple": "InvalidArgumentError: {} Input to reshape is a SparseTensor with 30 "
+                   "dense values, but the requested shape requires a multiple of 4",
+    "another number": "InvalidArgumentError: {} Input to reshape is a tensor with 30 dense "
+                      "values, but the requested shape has 28",
+    "no known size": "InvalidArgumentError: {} reshape cannot infer the missing input size "
+                     "for an empty tensor unless all specified input sizes are non-zero",
+    "empty": "InvalidArgumentError: {} Input tensor has 2 non zero elements but input shape",
+    "too many": "InvalidArgumentError: {} [4611686018427387904,4]",
+    "too many for a softmax": "InvalidArgumentError: {} [4294967296,2147483648]",
+    "too many for a sum": "InvalidArgumentError: {} [4294967296,2147483648]",
+    "too few values": "InvalidArgumentError: {} Number of elements in indices (1) and values "
+                      "(2) do not match",
+    "too few sizes for indices": "InvalidArgumentError: {} Index rank (2) and shape rank (1) "
+                                 "do not match",
+    "axes of a sparse tensor": "InvalidArgumentError: {} Input axis should be a scalar but "
+                               "received shape [1]",
+    "no axis of a sparse tensor": "InvalidArgumentError: {} Input axis should be in range "
+                                  "[-2, 2)",
+    "too many parts": "InvalidArgumentError: {} Input num_split should be between 1 and the "
+                      "splitting dimension size (6), got 7",
+    "other sizes": "InvalidArgumentError: {} Input shapes must match: expected 3 for "
+                   "dimension 0 but got 2 at position 1",
+    "other rank": "InvalidArgumentError: {} Ranks of all input tensors must match: expected "
+                  "2 but got 1 at position 1",
 }
 
 

@@ -31,14 +31,21 @@ struct SparseView {
                                        const HostArray& values,
                                        const HostArray& shape) {
     if (indices.shape.rank() != 2 || values.shape.rank() != 1 ||
-        shape.shape.rank() != 1 ||
-        indices.shape.dim(0) != values.shape.dim(0) ||
-        indices.shape.dim(1) != shape.shape.dim(0)) {
+        shape.shape.rank() != 1) {
       return absl::InvalidArgumentError(
-          "the indices, values and shape of a sparse tensor must have shapes "
-          "[elements, rank], [elements] and [rank], not " +
+          "Sparse indices must be rank 2, and values and shape rank 1, not " +
           indices.shape.ToString() + ", " + values.shape.ToString() + " and " +
           shape.shape.ToString());
+    }
+    if (indices.shape.dim(0) != values.shape.dim(0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Number of elements in indices (", indices.shape.dim(0),
+          ") and values (", values.shape.dim(0), ") do not match"));
+    }
+    if (indices.shape.dim(1) != shape.shape.dim(0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Index rank (", indices.shape.dim(1), ") and shape rank (",
+          shape.shape.dim(0), ") do not match"));
     }
     return SparseView{
         &indices, &values,
@@ -46,7 +53,8 @@ struct SparseView {
                             static_cast<size_t>(shape.shape.num_elements()))};
   }
 
-  // Fails, in TensorFlow's words, if a size is negative.
+  // Fails, in TensorFlow's words, if a size is negative, or if the dense tensor
+  // would have too many elements.
   absl::Status CheckSizes() const {
     for (const int64_t dim : shape) {
       if (dim >= 0) continue;
@@ -54,7 +62,7 @@ struct SparseView {
           "Expected shape dimensions to be non-negative, got " +
           std::to_string(dim));
     }
-    return absl::OkStatus();
+    return ToShape(shape).status();
   }
 
   int64_t size() const { return indices->shape.dim(0); }
@@ -160,31 +168,16 @@ class SparseReshapeKernel final : public ReadThenHostKernel {
     }
     const int64_t rank = indices.shape.dim(1), count = indices.shape.dim(0);
     const int64_t* const from = in[1].as<int64_t>();
-    int64_t size = 1;
-    for (int64_t d = 0; d < rank; ++d) size *= from[d];
+    TFPLUG_ASSIGN_OR_RETURN(const Shape old,
+                            ToShape({from, static_cast<size_t>(rank)}));
+    const int64_t size = old.num_elements();
     std::vector<int64_t> to(in[2].as<int64_t>(),
                             in[2].as<int64_t>() + in[2].shape.dim(0));
-    int64_t known = 1, unknown = 0;
-    for (int64_t dim : to) {
-      unknown += dim == -1;
-      if (dim < -1 || unknown > 1) {
-        return absl::InvalidArgumentError(
-            "the new shape must not be negative, except for one -1");
-      }
-      if (dim != -1) known *= dim;
-    }
-    if (unknown > 0 && (known <= 0 || size % known != 0)) {
-      return absl::InvalidArgumentError(
-          "reshape cannot infer the missing input size: " +
-          std::to_string(size) + " is no multiple of " + std::to_string(known));
-    }
-    for (int64_t& dim : to) {
-      if (dim == -1) dim = size / known;
-    }
-    if (unknown == 0 && known != size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Input to reshape is a tensor with ", size,
-                       " dense values, but the requested shape has ", known));
+    TFPLUG_RETURN_IF_ERROR(Infer(size, to));
+    if (size == 0 && count > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input tensor has ", count, " non zero elements but input shape (",
+          old.ToString(), ") is empty"));
     }
     const auto columns = static_cast<int64_t>(to.size());
     const HostArray& y = outputs.Add(DataType::kInt64, {count, columns});
@@ -200,6 +193,48 @@ class SparseReshapeKernel final : public ReadThenHostKernel {
       }
     }
     SparseBuilder::AddShape(outputs, to);
+    return absl::OkStatus();
+  }
+
+ private:
+  // Replaces a -1 in the shape of `size` elements.
+  static absl::Status Infer(int64_t size, std::vector<int64_t>& shape) {
+    int64_t known = 1;
+    const auto none = shape.size();
+    size_t unknown = none;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == -1) {
+        if (unknown != none) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("only one output dimension may be -1, not both ",
+                           unknown, " and ", d));
+        }
+        unknown = d;
+      } else if (shape[d] < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("size ", d, " must be non-negative, not ", shape[d]));
+      } else {
+        TFPLUG_ASSIGN_OR_RETURN(known, MultiplySizes(known, shape[d]));
+      }
+    }
+    if (unknown == none) {
+      if (known == size) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          absl::StrCat("Input to reshape is a tensor with ", size,
+                       " dense values, but the requested shape has ", known));
+    }
+    if (known == 0) {
+      return absl::InvalidArgumentError(
+          "reshape cannot infer the missing input size for an empty tensor "
+          "unless all specified input sizes are non-zero");
+    }
+    if (size % known != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input to reshape is a SparseTensor with ", size,
+          " dense values, but the requested shape requires a multiple of ",
+          known));
+    }
+    shape[unknown] = size / known;
     return absl::OkStatus();
   }
 };
@@ -265,17 +300,22 @@ class SparseSplitKernel final : public ReadThenHostKernel {
     TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
                             SparseView::Of(in[1], in[2], in[3]));
     if (in[0].shape.rank() != 0) {
-      return absl::InvalidArgumentError("split_dim must be a scalar");
+      return absl::InvalidArgumentError(
+          "Input axis should be a scalar but received shape " +
+          in[0].shape.ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const int axis,
-        CheckAxis(in[0].as<int64_t>()[0], static_cast<int>(x.rank())));
+        CheckAxis(in[0].as<int64_t>()[0], static_cast<int>(x.rank()),
+                  "Input axis should be in range "));
     const auto d = static_cast<size_t>(axis);
     const int64_t size = x.shape[d];
-    TFPLUG_RETURN_IF_ERROR(ToShape(x.shape).status());
+    TFPLUG_RETURN_IF_ERROR(x.CheckSizes());
     if (parts_ < 1 || parts_ > size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("num_split must be in [1, ", size, "], not ", parts_));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input num_split should be between 1 and the splitting dimension "
+          "size (",
+          size, "), got ", parts_));
     }
     const int64_t each = size / parts_, longer = size % parts_;
     const auto begin = [&](int64_t part) {
@@ -341,13 +381,16 @@ class SparseConcatKernel final : public ReadThenHostKernel {
         shape.assign(x.shape.begin(), x.shape.end());
         shape[d] = 0;
       }
-      bool fits = x.shape.size() == shape.size();
-      for (size_t j = 0; fits && j < shape.size(); ++j) {
-        fits = j == d || x.shape[j] == shape[j];
+      if (x.shape.size() != shape.size()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Ranks of all input tensors must match: expected ", shape.size(),
+            " but got ", x.shape.size(), " at position ", k));
       }
-      if (!fits) {
-        return absl::InvalidArgumentError(
-            "Concat shapes must agree in all dimensions except for concat_dim");
+      for (size_t j = 0; j < shape.size(); ++j) {
+        if (j == d || x.shape[j] == shape[j]) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Input shapes must match: expected ", shape[j], " for dimension ",
+            j, " but got ", x.shape[j], " at position ", k));
       }
       for (int64_t i = 0; i < x.size(); ++i) {
         const size_t first = all.size();
@@ -355,7 +398,10 @@ class SparseConcatKernel final : public ReadThenHostKernel {
         all[first + d] += shape[d];
         sources.emplace_back(n + k, i);
       }
-      shape[d] += x.shape[d];
+      if (__builtin_add_overflow(shape[d], x.shape[d], &shape[d])) {
+        return absl::InvalidArgumentError(
+            "Encountered overflow from large input shape.");
+      }
     }
     const auto rank = static_cast<int64_t>(shape.size());
     SparseBuilder builder(in[n].type);
