@@ -197,6 +197,22 @@ def test_registered_as_gpu_the_device_runs_code_for_gpus():
     np.testing.assert_allclose(*result.value, rtol=1e-4)
 
 
+def iterate_datasets_of_functions():
+    import tensorflow as tf
+    count = tf.function(lambda: tf.data.Dataset.range(3))
+    draw = tf.function(lambda: tf.data.Dataset.random(seed=42).take(2))
+    moved = tf.data.Dataset.range(3).apply(
+        tf.data.experimental.prefetch_to_device("/gpu:0"))
+    assert "GPU" in next(iter(moved)).device
+    return [list(map(int, dataset)) for dataset in (count(), count().map(abs), moved)] + [
+        len(list(draw()))]
+
+
+def test_datasets_of_functions():
+    result = harness.run(iterate_datasets_of_functions, env=AS_GPU)
+    assert result.value == [[0, 1, 2]] * 3 + [2], result
+
+
 def types():
     import tensorflow as tf
     return sorted({d.device_type for d in tf.config.list_physical_devices()})

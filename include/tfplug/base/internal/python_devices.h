@@ -24,8 +24,12 @@
 // * The strategies that look for GPUs only, which then use the CPU: a warning
 //   states the remedy.
 // * The raw ops of cuDNN, if the type is GPU: Keras calls them in layers such
-// as
-//   LSTM, and uses other ops only if the call fails. In a graph, it would not.
+//   as LSTM, and uses other ops only if the call fails. In a graph, it would
+//   not.
+// * The iterators of datasets that a function returns, if the type is GPU:
+//   TensorFlow says that such a dataset is on the device, although it is not,
+//   and has iterators for GPUs, whose elements would be taken for the device's
+//   memory.
 namespace tfplug::internal {
 
 inline constexpr char kPythonDevices[] = R"py(
@@ -203,6 +207,28 @@ def refuse_cudnn(device_type):
   for op in ("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"):
     if device_type == "GPU" and hasattr(gen_cudnn_rnn_ops, op):
       wrap(op, getattr(gen_cudnn_rnn_ops, op))
+
+def iterate_on_host(device_type):
+  import functools
+  from tensorflow.python.data.ops import dataset_ops
+  from tensorflow.python.data.ops import iterator_ops
+  from tensorflow.python.framework import ops
+  from tensorflow.python.ops import gen_array_ops
+  if device_type != "GPU":
+    return
+  original = iterator_ops.OwnedIterator._create_iterator
+
+  @functools.wraps(original)
+  def create(self, dataset):
+    handle = dataset._variant_tensor
+    if (isinstance(dataset, dataset_ops._VariantDataset) and
+        isinstance(handle, ops.EagerTensor) and ":GPU:" in handle.device):
+      with ops.device("CPU:0"):
+        handle = gen_array_ops.identity(handle)
+      dataset = dataset_ops._VariantDataset(handle, dataset.element_spec)
+    return original(self, dataset)
+
+  iterator_ops.OwnedIterator._create_iterator = create
 )py";
 
 // Adapts TensorFlow's Python code to devices of the type. Does nothing in a
@@ -226,6 +252,7 @@ inline absl::Status AdaptPythonToDevices(const std::string& device_type) {
       {"warn_of_unused_devices",
        "tf.distribute's strategies may use the CPU without a warning"},
       {"refuse_cudnn", "Pass use_cudnn=False to Keras' LSTM and GRU"},
+      {"iterate_on_host", "Make datasets outside of tf.function"},
   };
   const std::string program = std::string(kPythonReplace) + kPythonDevices;
   absl::Status status;
