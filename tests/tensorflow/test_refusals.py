@@ -40,6 +40,12 @@ def _results(device):
         return raw.SparseReshape(
             input_indices=[[0, 0], [4, 5]], input_shape=shape, new_shape=new)[0]
 
+    def sparse_to_dense(rows, validate=True):
+        return raw.SparseToDense(
+            sparse_indices=tf.reshape(tf.constant(rows, tf.int64), [-1, 1]),
+            output_shape=tf.constant([5], tf.int64), sparse_values=tf.ones([len(rows)]),
+            default_value=0., validate_indices=validate)
+
     def sparse_split(axis, parts=2):
         return raw.SparseSplit(split_dim=axis, indices=[[0, 0]], values=[1.], shape=[4, 6],
                                num_split=parts)[0][0]
@@ -89,6 +95,15 @@ def _results(device):
         "fft_length": lambda: raw.RFFT2D(input=tf.ones([6, 0]), fft_length=[1, -1]),
         "bitcast": lambda: tf.bitcast(tf.cast(pixel, tf.int8), tf.int32),
         "a sparse tensor": lambda: sparse_reshape([5, 6], [3, -1]),
+        "repeated indices": lambda: sparse_to_dense([1, 1]),
+        "unordered indices": lambda: sparse_to_dense([2, 1]),
+        "indices out of range": lambda: sparse_to_dense([1, 10]),
+        "indices without validation": lambda: sparse_to_dense([2, 1], False),
+        "ordered indices": lambda: sparse_to_dense([0, 4]),
+        "no indices": lambda: sparse_to_dense([]),
+        "batch_dims": lambda: raw.GatherV2(params=image, indices=0, axis=1, batch_dims=1),
+        "batch_dims beyond axis": lambda: raw.GatherV2(
+            params=image, indices=[[0]], axis=0, batch_dims=1),
         "two unknown sizes": lambda: sparse_reshape([5, 6], [-1, 2, -1]),
         "a negative size": lambda: sparse_reshape([5, 6], [-5, 6]),
         "no multiple": lambda: sparse_reshape([5, 6], [4, -1]),
@@ -156,6 +171,13 @@ WORDS = {
                  "-1.",
     "fft_length": "InvalidArgumentError: {} fft_length[1] must >= 0, but got: -1",
     "bitcast": "InvalidArgumentError: {} Cannot bitcast from 6 to 3",
+    "repeated indices": "InvalidArgumentError: {} is repeated",
+    "unordered indices": "InvalidArgumentError: {} is out of order",
+    "indices out of range": "InvalidArgumentError: {} is out of bounds",
+    "batch_dims": "InvalidArgumentError: {} Expected batch_dims in the range [0, 0], but got "
+                  "1",
+    "batch_dims beyond axis": "InvalidArgumentError: {} batch_dims (1) must be less than or "
+                              "equal to axis (0).",
     "two unknown sizes": "InvalidArgumentError: {} only one output dimension may be -1, "
                          "not both 0 and 2",
     "a negative size": "InvalidArgumentError: {} size 0 must be non-negative, not -5",

@@ -72,12 +72,17 @@ class GatherKernel : public BackendKernel {
   // Gathers from x with input 1, the indices.
   absl::Status Gather(OpRun& run, const Operand& x, int axis) const {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
+    if (batch_dims_ < -indices.rank || batch_dims_ > indices.rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected batch_dims in the range [", -indices.rank,
+                       ", ", indices.rank, "], but got ", batch_dims_));
+    }
     const auto batch = static_cast<int>(
         batch_dims_ < 0 ? batch_dims_ + indices.rank : batch_dims_);
-    if (batch < 0 || batch > axis || batch > indices.rank) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "batch_dims (", batch, ") must be less than or equal to axis (", axis,
-          ") and the rank of the indices"));
+    if (batch > axis) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch_dims (", batch,
+                       ") must be less than or equal to axis (", axis, ")."));
     }
     for (int d = 0; d < batch; ++d) {
       if (x.dim(d) != indices.dim(d)) {

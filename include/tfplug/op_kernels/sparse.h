@@ -2,8 +2,10 @@
 #ifndef TFPLUG_OP_KERNELS_SPARSE_H_
 #define TFPLUG_OP_KERNELS_SPARSE_H_
 
+#include <string>
 #include <utility>
 
+#include "tfplug/op_kernels/device_then_read_kernel.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/gather.h"
 #include "tfplug/op_kernels/helpers.h"
@@ -15,11 +17,106 @@
 namespace tfplug {
 namespace op_kernels_internal {
 
-// SparseToDense. Coordinates out of range are ignored.
-class SparseToDenseKernel final : public BackendKernel {
+// SparseToDense. Without validate_indices, coordinates out of range are ignored.
+class SparseToDenseKernel final : public DeviceThenReadKernel {
  public:
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(Operand indices, GetView(run, 0));
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(validates_,
+                            construction.GetAttr<bool>("validate_indices"));
+    constexpr DataType kInt64 = DataType::kInt64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        first_fault_, primitives::MakeReduction(
+                          ReduceKind::kMax, {kInt64, kInt64, kInt64}, kInt64,
+                          [](Value at, Value before, Value number) {
+                            const Value fault = number * -kFaults + kNoFault;
+                            const Value order =
+                                Select(at > before, at.Like(0), fault - kLess);
+                            return Select(
+                                at < 0, fault - kOutside,
+                                Select(at == before, fault - kEqual, order));
+                          },
+                          kInt64));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Operand> Begin(OpRun& run) const override {
+    constexpr DataType kInt64 = DataType::kInt64;
+    Shape shape;
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices, Read(run, shape));
+    const int64_t n = indices.dim(0);
+    if (!validates_ || n == 0) return run.launcher().Allocate(kInt64, {0});
+    TFPLUG_ASSIGN_OR_RETURN(const Operand at, At(run, indices, shape));
+    // -1, and then the places.
+    TFPLUG_ASSIGN_OR_RETURN(const Operand all,
+                            run.launcher().Allocate(kInt64, {n + 1}));
+    TFPLUG_RETURN_IF_ERROR(Fill(run, ir::Range(all, 0, 0, 1), -1));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, at, ir::Range(all, 0, 1, n + 1)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand ones,
+                            run.launcher().Allocate(kInt64, {n}));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand numbers,
+                            run.launcher().Allocate(kInt64, {n}));
+    TFPLUG_RETURN_IF_ERROR(Fill(run, ones, 1));
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Scan(ReduceKind::kSum, ones, numbers));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand fault,
+                            run.launcher().Allocate(kInt64, {1}));
+    Operand result = fault;
+    result.rank = 0;
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(
+        first_fault_, {at, ir::Range(all, 0, 0, n), numbers}, {result}));
+    return fault;
+  }
+
+  absl::Status End(OpRun& run, const Operand& /*vector*/,
+                   absl::Span<const int64_t> numbers) const override {
+    Shape shape;
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices, Read(run, shape));
+    if (numbers[0] != 0) {
+      const int64_t fault = kNoFault - numbers[0];
+      const std::string index =
+          absl::StrCat("indices[", fault / kFaults - 1, "]");
+      switch (fault % kFaults) {
+        case kOutside:
+          return absl::InvalidArgumentError(index + " is out of bounds of " +
+                                            shape.ToString());
+        case kEqual:
+          return absl::InvalidArgumentError(index + " is repeated");
+        default:
+          return absl::InvalidArgumentError(
+              index +
+              " is out of order. Many sparse ops require sorted indices. Use "
+              "`tf.sparse.reorder` to create a correctly ordered copy.");
+      }
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand values, GetView(run, 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand rest, GetView(run, 3));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(rest, shape), y));
+    const int64_t n = indices.dim(0);
+    if (n == 0 || y.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(const Operand at, At(run, indices, shape));
+    return MoveParts(BroadcastTo(values, {n}), ir::Flat(y),
+                     [&](const Operand& from, const Operand& to) {
+                       return run.launcher().Scatter(ScatterKind::kSet, at,
+                                                     from, to);
+                     });
+  }
+
+ private:
+  // A fault of row k is read back as kNoFault - ((k + 1) * kFaults + its kind),
+  // the largest of all rows; 0 if there is none.
+  static constexpr int64_t kNoFault = int64_t{1} << 62, kFaults = 4;
+  static constexpr int64_t kOutside = 0, kEqual = 1, kLess = 2;
+
+  static absl::StatusOr<Operand> At(OpRun& run, const Operand& indices,
+                                    const Shape& shape) {
+    return FlattenIndices(run, indices, shape,
+                          static_cast<int>(indices.dim(1)));
+  }
+
+  // Returns the indices as a matrix, and sets the shape of the output.
+  static absl::StatusOr<Operand> Read(OpRun& run, Shape& output) {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand values, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand rest, GetView(run, 3));
     if (indices.rank > 2) {
@@ -47,20 +144,12 @@ class SparseToDenseKernel final : public BackendKernel {
           "default_value should be a scalar. Found: " +
           ShapeOf(rest).ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, ToShape(sizes));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(rest, shape), y));
-    if (n == 0 || y.num_elements() == 0) return absl::OkStatus();
-    indices = Operand::Dense(indices.data, indices.type, {n, depth});
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Operand at,
-        FlattenIndices(run, indices, shape, static_cast<int>(depth)));
-    return MoveParts(BroadcastTo(values, {n}), ir::Flat(y),
-                     [&](const Operand& from, const Operand& to) {
-                       return run.launcher().Scatter(ScatterKind::kSet, at,
-                                                     from, to);
-                     });
+    TFPLUG_ASSIGN_OR_RETURN(output, ToShape(sizes));
+    return Operand::Dense(indices.data, indices.type, {n, depth});
   }
+
+  bool validates_ = true;
+  Reduction first_fault_;
 };
 
 // SparseTensorDenseMatMul: adds each element's multiple of a row of b.
