@@ -122,7 +122,7 @@ def test_failures_on_the_device_only_are_reported(sources):
 def test_pinned_tests_fail_without_a_kernel(sources):
     result = _run(sources, "--pinned", "--only", "device_test.py::test_has_")
     assert result.returncode == 1, result.stdout
-    assert ("test_has_no_kernel: StringUpper has no kernel for GPUs in TensorFlow either."
+    assert ("test_has_no_kernel: A GPU has no other kernels of StringUpper."
             in result.stdout), result.stdout
     assert "FAILED" in result.stdout and "[Op:GRUBlockCell]" in result.stdout, result.stdout
     assert "of 2 tests, 0 pass, 2 fail" in result.stdout, result.stdout

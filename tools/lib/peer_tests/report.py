@@ -45,7 +45,7 @@ def without_kernel_for_gpus(text):
     record = pathlib.Path(__file__).resolve().parents[3] / "codegen/gpu_ops.json"
     if found[1] in [op["name"] for op in json.loads(record.read_text())["ops"]]:
         return None
-    return Expectation("", f"{found[1]} has no kernel for GPUs in TensorFlow either.")
+    return Expectation("", f"A GPU has no other kernels of {found[1]}.")
 
 
 @dataclasses.dataclass
