@@ -18,6 +18,7 @@ child is a new process instead.
 import atexit
 import contextlib
 import dataclasses
+import faulthandler
 import functools
 import gc
 import importlib.machinery
@@ -148,18 +149,21 @@ def run_together(function, cases, envs, plugin=True):
 
 
 def run_script(path, *arguments, env=None, cwd=None):
-    """Runs a Python script as a program. Returns a subprocess.CompletedProcess."""
-    result = run(_run_script, str(path), list(map(str, arguments)), str(cwd or "."), env=env,
-                 plugin=False)
-    assert result.ok, result
-    return subprocess.CompletedProcess([path, *arguments], *result.value)
+    """Runs a Python script as a program. Returns a subprocess.CompletedProcess, also if it
+    crashed."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [os.path.join(folder, name) for name in ("stdout", "stderr")]
+        result = run(_run_script, str(path), list(map(str, arguments)), str(cwd or "."),
+                     files, env=env, plugin=False)
+        assert not result.error and isinstance(result.died, int), result
+        output = [pathlib.Path(file).read_text(errors="replace") for file in files]
+    return subprocess.CompletedProcess([path, *arguments], result.died or result.value, *output)
 
 
-def _run_script(path, arguments, cwd):
-    scratch = pathlib.Path(os.environ["TFPLUG_SCRATCH"])
-    files = [scratch / "stdout", scratch / "stderr"]
+def _run_script(path, arguments, cwd, files):
     for file, number in zip(files, (1, 2)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    faulthandler.enable()
     os.chdir(cwd)
     sys.path[0] = os.path.dirname(path)
     sys.argv = [path, *arguments]
@@ -172,7 +176,7 @@ def _run_script(path, arguments, cwd):
             print(status, file=sys.stderr)
             status = 1
     sys.stdout.flush()
-    return status, *(file.read_text(errors="replace") for file in files)
+    return status
 
 
 def _spawn(function, cases, env, plugin):

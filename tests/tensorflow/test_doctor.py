@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """tfplug doctor reports plug-ins that work, fail or crash, and survives them."""
 
+import argparse
+import contextlib
+import dataclasses
+import io
 import json
 import os
 import pathlib
@@ -8,11 +12,16 @@ import re
 import shutil
 import subprocess
 import sys
+import types
+from unittest import mock
 
 import harness
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "packaging/python"
+sys.path.insert(0, str(SOURCE))
+import doctor as doctor_of_users  # noqa: E402
+
 FOREIGN = pathlib.Path(__file__).with_name("plugins") / "foreign_optimizer.c"
 # Each with what it does to TensorFlow.
 SOURCES = {
@@ -60,21 +69,28 @@ void TF_InitKernel(void) {
 }
 """,
 }
-REPORT = """
-import dataclasses, json, sys
-sys.path.insert(0, sys.argv[1])
-import doctor
-doctor.plugin_directories = lambda: sys.argv[2:]  # Others may be installed here.
-print(json.dumps([dataclasses.asdict(each) for each in doctor.examine()]))
-"""
+
+
+@pytest.fixture(autouse=True, name="forks")
+def _forks(monkeypatch):
+    """Lets the doctor fork its children, which saves the import of TensorFlow."""
+    def run(command, check, env, **options):
+        script, *libraries = command[4:]  # after the options of Python
+        if "LD_LIBRARY_PATH" in env:
+            return subprocess.run(command, check=check, env=env, **options)
+        env = {name: value for name, value in env.items() if os.environ.get(name) != value}
+        env.pop("TF_CPP_MIN_LOG_LEVEL", None)  # as the harness has it
+        return harness.run_script(script, *libraries, env=env)
+
+    monkeypatch.setattr(doctor_of_users, "subprocess", types.SimpleNamespace(
+        run=run, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired))
 
 
 def examine(library_path="", directories=()):
-    run = subprocess.run(
-        [sys.executable, "-c", REPORT, str(SOURCE), *map(str, directories)], text=True,
-        check=True, stdout=subprocess.PIPE,
-        env={**os.environ, "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(library_path)})
-    return json.loads(run.stdout)
+    with mock.patch.dict(os.environ, TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(library_path)), \
+            mock.patch.object(doctor_of_users, "plugin_directories",
+                              lambda: list(map(str, directories))):  # others may be there
+        return [dataclasses.asdict(each) for each in doctor_of_users.examine()]
 
 
 def compile_library(path, source, *options):
@@ -87,17 +103,17 @@ def compile_library(path, source, *options):
 
 def doctor(*libraries, directory=None):
     """Runs tfplug doctor on libraries that are not installed."""
-    return subprocess.run(
-        [sys.executable, "-c", """
-import argparse, sys
-sys.path.insert(0, sys.argv[1])
-import doctor
-parser = argparse.ArgumentParser()
-doctor.add_parser(parser.add_subparsers())
-options = parser.parse_args(["doctor", *sys.argv[2:]])
-sys.exit(options.run(options))
-""", str(SOURCE), *map(str, libraries)], text=True, check=False, cwd=directory,
-        stdout=subprocess.PIPE)
+    parser = argparse.ArgumentParser()
+    doctor_of_users.add_parser(parser.add_subparsers())
+    options = parser.parse_args(["doctor", *map(str, libraries)])
+    output, before = io.StringIO(), os.getcwd()
+    os.chdir(directory or before)
+    try:
+        with contextlib.redirect_stdout(output):
+            status = options.run(options)
+    finally:
+        os.chdir(before)
+    return subprocess.CompletedProcess(libraries, int(status or 0), output.getvalue())
 
 
 def about(findings, name):
