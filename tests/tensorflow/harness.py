@@ -35,6 +35,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import traceback
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -175,6 +176,9 @@ def _run_script(path, arguments, cwd, files):
         if not isinstance(status, int):
             print(status, file=sys.stderr)
             status = 1
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+        status = 1
     sys.stdout.flush()
     return status
 
