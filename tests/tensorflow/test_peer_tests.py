@@ -6,9 +6,11 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+import types
 
 import harness
 import pytest
+from peer_tests import child
 
 TESTS = '''
 import logging
@@ -129,6 +131,15 @@ def test_pinned_tests_fail_without_a_kernel(sources):
     result = _run(sources, "--pinned", "--only", "device_test.py::test_has_a_kernel",
                   expected="pinned:*test_has_a_kernel*  A reason.\n")
     assert result.returncode == 0 and "A reason." in result.stdout, result.stdout
+
+
+def test_the_reason_of_a_graphs_error_is_reported():
+    stack = "Detected at node 'A' defined at\n" + "  File x\n" * 200 + "Node: 'A'\n"
+    for text, expected in (("Graph execution error:\n" + 2 * stack + "too bad", "too bad"),
+                           ("No kernel. " * 90 + "[Op:A]", "[Op:A]"), ("short", "short")):
+        found = child._first_error(types.SimpleNamespace(longrepr=text))
+        assert found.startswith(text[:5]) and found.endswith(expected), found
+        assert len(found) < 500
 
 
 def test_kept_results_are_not_computed_again(sources):

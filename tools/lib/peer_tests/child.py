@@ -107,6 +107,9 @@ def _first_error(report):
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash else str(report.longrepr)
     text = " ".join(text.split())
+    reason = text.rfind(" Node: '")  # of a graph's error, after the stacks of Python
+    if reason > 0:
+        return f"{text[:100]} ...{text[reason:reason + 300]}"
     # The op without a kernel stands at the end.
     return text if len(text) <= 400 else f"{text[:300]} ... {text[-96:]}"
 
