@@ -104,6 +104,8 @@ def _results(device):
         "batch_dims": lambda: raw.GatherV2(params=image, indices=0, axis=1, batch_dims=1),
         "batch_dims beyond axis": lambda: raw.GatherV2(
             params=image, indices=[[0]], axis=0, batch_dims=1),
+        "an index out of range": lambda: raw.SparseReshape(
+            input_indices=[[0], [2**63 - 1]], input_shape=[3], new_shape=[1, 3])[0],
         "two unknown sizes": lambda: sparse_reshape([5, 6], [-1, 2, -1]),
         "a negative size": lambda: sparse_reshape([5, 6], [-5, 6]),
         "no multiple": lambda: sparse_reshape([5, 6], [4, -1]),
