@@ -40,8 +40,7 @@ def main() -> int:
 
     @functools.cache
     def compiled(cxx, header):
-        path = pathlib.Path(folder.name) / cxx / header
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = pathlib.Path(tempfile.mkdtemp(dir=folder.name), "common.h")
         clang = ["-fpch-instantiate-templates"] if "clang" in cxx else []
         subprocess.run([cxx, *flags, *clang, "-x", "c++-header",
                         args.root / "include" / header, "-o", f"{path}.gch"], check=True)

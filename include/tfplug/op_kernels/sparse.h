@@ -46,11 +46,11 @@ class SparseToDenseKernel final : public DeviceThenReadKernel {
     const int64_t n = indices.dim(0);
     if (!validates_ || n == 0) return run.launcher().Allocate(kInt64, {0});
     TFPLUG_ASSIGN_OR_RETURN(const Operand at, At(run, indices, shape));
-    // -1, and then the places.
+    // -1, the places, and the fault.
     TFPLUG_ASSIGN_OR_RETURN(const Operand all,
-                            run.launcher().Allocate(kInt64, {n + 1}));
+                            run.launcher().Allocate(kInt64, {n + 2}));
     TFPLUG_RETURN_IF_ERROR(Fill(run, ir::Range(all, 0, 0, 1), -1));
-    TFPLUG_RETURN_IF_ERROR(Copy(run, at, ir::Range(all, 0, 1, n + 1)));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, at, Places(all)));
     TFPLUG_ASSIGN_OR_RETURN(const Operand ones,
                             run.launcher().Allocate(kInt64, {n}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand numbers,
@@ -58,16 +58,14 @@ class SparseToDenseKernel final : public DeviceThenReadKernel {
     TFPLUG_RETURN_IF_ERROR(Fill(run, ones, 1));
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Scan(ReduceKind::kSum, ones, numbers));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand fault,
-                            run.launcher().Allocate(kInt64, {1}));
-    Operand result = fault;
-    result.rank = 0;
+    Operand fault = ir::Range(all, 0, n + 1, n + 2);
+    fault.rank = 0;
     TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(
-        first_fault_, {at, ir::Range(all, 0, 0, n), numbers}, {result}));
-    return fault;
+        first_fault_, {at, ir::Range(all, 0, 0, n), numbers}, {fault}));
+    return all;
   }
 
-  absl::Status End(OpRun& run, const Operand& /*vector*/,
+  absl::Status End(OpRun& run, const Operand& all,
                    absl::Span<const int64_t> numbers) const override {
     Shape shape;
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, Read(run, shape));
@@ -94,7 +92,12 @@ class SparseToDenseKernel final : public DeviceThenReadKernel {
     TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(rest, shape), y));
     const int64_t n = indices.dim(0);
     if (n == 0 || y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(const Operand at, At(run, indices, shape));
+    Operand at;
+    if (validates_) {
+      at = Places(all);
+    } else {
+      TFPLUG_ASSIGN_OR_RETURN(at, At(run, indices, shape));
+    }
     return MoveParts(BroadcastTo(values, {n}), ir::Flat(y),
                      [&](const Operand& from, const Operand& to) {
                        return run.launcher().Scatter(ScatterKind::kSet, at,
@@ -108,6 +111,10 @@ class SparseToDenseKernel final : public DeviceThenReadKernel {
   static constexpr int64_t kNoFault = int64_t{1} << 62, kFaults = 4;
   static constexpr int64_t kOutside = 0, kEqual = 1, kLess = 2;
 
+  // Returns the part of Begin's result that has the place of each value.
+  static Operand Places(const Operand& all) {
+    return ir::Range(all, 0, 1, all.dim(0) - 1);
+  }
   static absl::StatusOr<Operand> At(OpRun& run, const Operand& indices,
                                     const Shape& shape) {
     return FlattenIndices(run, indices, shape,

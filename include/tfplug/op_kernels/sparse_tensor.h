@@ -188,7 +188,7 @@ class SparseReshapeKernel final : public ReadThenHostKernel {
       }
       for (int64_t d = columns; d-- > 0;) {
         const int64_t dim = std::max<int64_t>(to[static_cast<size_t>(d)], 1);
-        // Of an index that is out of range, TensorFlow keeps the rest here.
+        // TensorFlow keeps the rest of an index that is out of range here.
         y.as<int64_t>()[i * columns + d] = d > 0 ? flat % dim : flat;
         flat /= dim;
       }

@@ -4,6 +4,7 @@
 import collections
 import dataclasses
 import fnmatch
+import functools
 import json
 import pathlib
 import re
@@ -36,14 +37,18 @@ def read_expectations(path, pinned=False):
     return expectations
 
 
+@functools.cache
+def _ops_of_gpus():
+    """Returns the names of the ops that have kernels for GPUs."""
+    record = pathlib.Path(__file__).resolve().parents[3] / "codegen/gpu_ops.json"
+    return {op["name"] for op in json.loads(record.read_text())["ops"]}
+
+
 def without_kernel_for_gpus(text):
     """Returns the expectation of a failure for lack of a kernel that TensorFlow does not
     have for GPUs either, or None."""
     found = re.search(r"Could not satisfy device specification.*\[Op:(\w+)\]", text)
-    if not found:
-        return None
-    record = pathlib.Path(__file__).resolve().parents[3] / "codegen/gpu_ops.json"
-    if found[1] in [op["name"] for op in json.loads(record.read_text())["ops"]]:
+    if not found or found[1] in _ops_of_gpus():
         return None
     return Expectation("", f"A GPU has no other kernels of {found[1]}.")
 
