@@ -31,6 +31,8 @@ inline Floats Draw(int64_t size) {
 // The memory for a result, filled with 77, and a guard behind it.
 struct Output {
   explicit Output(int64_t size) : values(static_cast<size_t>(size) + 16, 77) {}
+  explicit Output(const Doubles& want)
+      : Output(static_cast<int64_t>(want.size())) {}
   float* data() { return values.data(); }
 
   void Check(const Doubles& want, double tolerance = 1e-5) const {

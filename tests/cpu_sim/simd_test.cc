@@ -32,7 +32,10 @@ TEST_CASE("gemm") {
                                   {5, 1, 9},
                                   {1, 40, 7},
                                   {4, 3, 0},
-                                  {130, 17, 300}}) {
+                                  {130, 17, 300},
+                                  {110, 150, 300},
+                                  {7, 64, 130},
+                                  {40, 3, 6}}) {
       for (int transposes = 0; transposes < 4; ++transposes) {
         const bool ta = (transposes & 1) != 0, tb = (transposes & 2) != 0;
         // Rows with a stride larger than their length.
@@ -125,7 +128,7 @@ TEST_CASE("conv2d, in tiles of any size") {
       const Convolution test(conv);
       const int64_t patch = conv.rows.size * conv.cols.size * conv.in_depth;
       Floats work(static_cast<size_t>(conv.tile * patch / conv.groups));
-      Output y(test.dy.size()), dx(test.x.size()), df(test.filter.size());
+      Output y(test.want_y), dx(test.want_dx), df(test.want_dfilter);
       code.conv2d.forward(conv, Epilogue(), test.x.data(), test.filter.data(),
                           y.data(), work.data());
       code.conv2d.input_gradient(conv, test.filter.data(), test.dy.data(),
@@ -161,7 +164,7 @@ TEST_CASE("conv2d without patches") {
       Output work(static_cast<int64_t>(test.filter.size()) +
                   extent(conv.rows) * extent(conv.cols) *
                       std::max(conv.in_depth, conv.out_depth));
-      Output y(test.dy.size()), dx(test.x.size()), df(test.filter.size());
+      Output y(test.want_y), dx(test.want_dx), df(test.want_dfilter);
       code.direct.forward(conv, Epilogue(), test.x.data(), test.filter.data(),
                           y.data(), work.data());
       code.direct.filter_gradient(conv, test.x.data(), test.dy.data(),
@@ -192,7 +195,7 @@ TEST_CASE("depthwise convolution") {
   ForEachLevel([](const SimdCode& code) {
     for (const Conv2D& conv : kDepthwise) {
       const Convolution test(conv);
-      Output y(test.dy.size()), dx(test.x.size()), df(test.filter.size());
+      Output y(test.want_y), dx(test.want_dx), df(test.want_dfilter);
       code.depthwise.forward(conv, Epilogue(), test.x.data(),
                              test.filter.data(), y.data());
       code.depthwise.input_gradient(conv, test.filter.data(), test.dy.data(),
@@ -225,7 +228,7 @@ TEST_CASE("an epilogue is applied to each tile once") {
   ForEachLevel([&](const SimdCode& code) {
     for (const auto& [activation, function] : activations) {
       Floats work(static_cast<size_t>(conv.tile * 27));
-      Output y(test.dy.size());
+      Output y(test.want_y);
       code.conv2d.forward(conv, {scale.data(), shift.data(), activation, 0.25f},
                           test.x.data(), test.filter.data(), y.data(),
                           work.data());

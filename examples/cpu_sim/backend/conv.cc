@@ -66,12 +66,14 @@ Conv2D Describe(const Convolution& conv, const Operand& image,
 enum class Way { kPatches, kDirect, kDepthwise };
 
 // Returns the way for an operand whose result has `depth` channels: without
-// patches while the filter fits into a cache.
+// patches while the filter fits into a cache. The patches of single pixels are
+// the image itself.
 Way WayOf(const Conv2D& conv, int64_t depth, bool is_depthwise) {
   constexpr int64_t kMaxFilter = 1 << 16, kMinDepth = 4;
   if (is_depthwise) return Way::kDepthwise;
-  const bool is_direct = conv.groups == 1 && conv.rows.dilation == 1 &&
-                         conv.cols.dilation == 1 &&
+  const bool is_pointwise = IsPointwise(conv.rows) && IsPointwise(conv.cols);
+  const bool is_direct = conv.groups == 1 && !is_pointwise &&
+                         conv.rows.dilation == 1 && conv.cols.dilation == 1 &&
                          FilterSize(conv) <= kMaxFilter && depth >= kMinDepth;
   return is_direct ? Way::kDirect : Way::kPatches;
 }

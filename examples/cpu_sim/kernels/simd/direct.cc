@@ -17,16 +17,6 @@ int64_t Extent(const Window& window) {
   return (window.out - 1) * window.stride + window.size;
 }
 
-// Returns a convolution of single pixels as that of one row of pixels.
-Conv2D InRows(Conv2D conv) {
-  if (conv.rows.in == 1 && conv.cols.in == 1 && conv.rows.out == 1 &&
-      conv.cols.out == 1 && conv.rows.size == 1 && conv.cols.size == 1) {
-    conv.cols.in = conv.cols.out = conv.batch;
-    conv.batch = 1;
-  }
-  return conv;
-}
-
 struct Image {
   const float* data;
   int64_t row;  // elements
@@ -158,10 +148,8 @@ void ForwardRow(const Loops& loops, int64_t count, const float* x,
   }
 }
 
-void ForwardImages(const Conv2D& given, const Epilogue& epilogue,
-                   const float* x, const float* filter, float* y,
-                   float* workspace) {
-  const Conv2D conv = InRows(given);
+void ForwardImages(const Conv2D& conv, const Epilogue& epilogue, const float* x,
+                   const float* filter, float* y, float* workspace) {
   const int64_t pixels = conv.cols.out;
   for (int64_t b = 0; b < conv.batch; ++b) {
     const Image image = Pad(conv, x, workspace);
@@ -238,10 +226,9 @@ void AddProducts(const Loops& loops, int64_t lines, int64_t pixels,
   }
 }
 
-void FilterGradient(const Conv2D& given, const float* x, const float* dy,
+void FilterGradient(const Conv2D& conv, const float* x, const float* dy,
                     float* dfilter, float* workspace) {
   constexpr int64_t kBand = 256;  // pixels whose products are in one float
-  const Conv2D conv = InRows(given);
   std::memset(dfilter, 0,
               static_cast<size_t>(conv.rows.size * conv.cols.size *
                                   conv.in_depth * conv.out_depth) *
