@@ -41,11 +41,13 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
     (tiling.tile_rows == 1 ? tiling.tile_inner : tiling.tile_rows) =
         tiling.tile_rows == 1 ? tiling.inner : tiling.rows;
   }
+  HostCursors x_tile = x, y_tile = y;
   HostOdometer outer(0, row);
   do {
     tiling.ForEachTile([&](int64_t r, int64_t i, int64_t rows, int64_t n) {
-      if (r == 0 && i == 0) return evaluator.Run(x, y, rows, n);
-      evaluator.Run(MoveAll(x, r, i), MoveAll(y, r, i), rows, n);
+      MoveAll(x, r, i, absl::MakeSpan(x_tile));
+      MoveAll(y, r, i, absl::MakeSpan(y_tile));
+      evaluator.Run(x_tile, y_tile, rows, n);
     });
   } while (outer.Next(absl::MakeSpan(x), absl::MakeSpan(y)));
 }

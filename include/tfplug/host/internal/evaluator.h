@@ -27,9 +27,8 @@ struct HostCursor {
   int64_t row_stride;
   int64_t stride;
 
-  HostCursor Moved(int64_t row, int64_t i) const {
-    return {operand, offset + row * row_stride + i * stride, row_stride,
-            stride};
+  int64_t OffsetOf(int64_t row, int64_t i) const {
+    return offset + row * row_stride + i * stride;
   }
   char* data() const {
     return static_cast<char*>(operand->data) +
@@ -385,11 +384,11 @@ class HostEvaluator {
     }
   }
 
+  Register stack_[kStackRegisters];
   const HostLoops& loops_;
   const Expression& expression_;
   bool same_size_ = false;
   HostPlaces places_;
-  Register stack_[kStackRegisters];
   std::unique_ptr<Register[]> heap_;
   Register* registers_ = stack_;
 };

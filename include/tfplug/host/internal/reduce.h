@@ -67,8 +67,10 @@ class HostReducer {
         const int64_t n = std::min(kTile, kept_size_ - begin);
         SetIdentity(n);
         if (!is_empty) {
-          HostCursors at =
-              along_kept_ ? MoveAll(x, 0, begin) : MoveAll(x, begin, 0);
+          HostCursors at = x;
+          MoveAll(x, along_kept_ ? 0 : begin, along_kept_ ? begin : 0,
+                  absl::MakeSpan(at));
+          tile_ = at;
           HostOdometer reduced(kept_, rank_ - 1);
           do {
             AddElements(at, n);
@@ -126,7 +128,8 @@ class HostReducer {
       const int64_t some_rows = std::min(tile_rows_, rows - r);
       for (int64_t i = 0; i < size; i += tile_inner_) {
         const int64_t some = std::min(tile_inner_, size - i);
-        map_.Run(MoveAll(at, r, i), {}, some_rows, some);
+        MoveAll(at, r, i, absl::MakeSpan(tile_));
+        map_.Run(tile_, {}, some_rows, some);
         combine(some_rows, some, map_.output(0), some, along_kept_ ? i : r);
       }
     }
@@ -157,7 +160,8 @@ class HostReducer {
       }
     }
     const size_t inputs = finish_inputs_.size();
-    const HostCursors moved = MoveAll(results, 0, begin);
+    HostCursors moved(results.begin(), results.end());
+    MoveAll(results, 0, begin, absl::MakeSpan(moved));
     HostCursors from = {{&values_, 0, 0, 1}};
     from.insert(from.end(), moved.begin(), moved.begin() + inputs);
     finish_.Run(from, absl::MakeConstSpan(moved).subspan(inputs), 1, n);
@@ -177,6 +181,7 @@ class HostReducer {
   const bool along_kept_;
   bool is_direct_ = false;
   int64_t tile_rows_ = 1, tile_inner_ = 1;
+  HostCursors tile_;  // the inputs of map_
   HostEvaluator map_, finish_;
   Operand values_;
   alignas(64) char totals_[kTile * 8];

@@ -122,13 +122,14 @@ inline bool IsTransposed(Operands operands, int row, int inner) {
   return false;
 }
 
-inline HostCursors MoveAll(absl::Span<const HostCursor> cursors, int64_t row,
-                           int64_t i) {
-  HostCursors moved;
-  for (const HostCursor& cursor : cursors) {
-    moved.push_back(cursor.Moved(row, i));
+// Moves the cursors `to` to a tile of `from`, which differ in nothing else. Their
+// offsets are written alone: a copy of a new cursor would wait until its members
+// are in the cache, and thus until the elements stored before them are.
+inline void MoveAll(absl::Span<const HostCursor> from, int64_t row, int64_t i,
+                    absl::Span<HostCursor> to) {
+  for (size_t k = 0; k < from.size(); ++k) {
+    to[k].offset = from[k].OffsetOf(row, i);
   }
-  return moved;
 }
 
 // Copies the elements of a view.
