@@ -252,11 +252,11 @@ def check_recipes(work):
         text = (ROOT / recipe).read_text()
         missing = {flag for flag in flags if flag not in text} - left_out
         assert not missing, f"{recipe} lacks {missing}"
-    # What g++ gets for tfplug's op kernels and passes, in three languages.
+    # What g++ gets for tfplug's op kernels and passes.
     recipes = {recipe: set(re.findall(r"(?<![-\w])-f(?:dse|if-\w+|inline-\w[-\w]*|"
                                       r"ssa-\w+|tree-\w[-\w]*)(?![-\w])",
                                       (ROOT / recipe).read_text()))
-               for recipe in ("tfplug.bzl", "packaging/tfplugConfig.cmake.in",
+               for recipe in ("meson.build", "tfplug.bzl", "packaging/tfplugConfig.cmake.in",
                               "packaging/template/meson/meson.build")}
     assert all(each == recipes["tfplug.bzl"] and len(each) == 10
                for each in recipes.values()), recipes

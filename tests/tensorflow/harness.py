@@ -93,8 +93,7 @@ def package_environment(place):
     run_python("-m", "pip", "wheel", "-q", *offline, "--no-build-isolation",
                "-w", place / "wheels", ROOT)
     wheel = run_python(
-        ROOT / "tools/lib/compiled_wheel.py", next((place / "wheels").iterdir()),
-        build_path() / "libtfplug_separate.a.p",
+        ROOT / "tools/lib/compiled_wheel.py", next((place / "wheels").iterdir()), build_path(),
         run_python(ROOT / "packaging/python/abseil.py", "--cached"))
     run_python("-m", "pip", "-q", "--python", python, "install", *offline, wheel)
     return python

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds tfplug's library, compiled, and its Abseil to a wheel of the Python package.
 
-  compiled_wheel.py WHEEL OBJECTS ABSEIL
+  compiled_wheel.py WHEEL BUILD ABSEIL
 
-Writes a wheel for the objects' processor beside WHEEL, and prints its path. OBJECTS is
-the directory with the objects of tfplug/separate/, ABSEIL the prefix that
-`tfplug abseil` printed, with which they were compiled. A new project links them
+Writes a wheel for the objects' processor beside WHEEL, and prints its path. BUILD is the
+directory in which Meson compiled tfplug/separate/, ABSEIL the prefix that
+`tfplug abseil` printed, with which it was compiled. A new project links them
 instead of compiling them.
 """
 
@@ -38,8 +38,8 @@ cc_library(
 """
 
 
-def main(pure, objects, abseil):
-    files = sorted(objects.glob("*.o"))
+def main(pure, build, abseil):
+    files = sorted(build.glob("libtfplug_separate_*.a.p/*.o"))
     machine = doctor_causes.machine_of(files[0].read_bytes()[:64])
     # Objects name functions of the C library without versions, and the one that links them
     # has them: the tag is that of the oldest Linux that pip knows.

@@ -407,6 +407,8 @@ set_up() {
   export MESON=$TFPLUG_VENV/bin/meson
   # Compilers' results are shared by all clones of the project.
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$TFPLUG_ROOT} CCACHE_NOHASHDIR=1
+  # Those of files with precompiled headers, too (tests/precompile.py).
+  export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
 }
 
 # configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, or sets it
