@@ -56,7 +56,7 @@ def test_no_driver():
 
 def run_with(fault, tmp_path, function, *arguments):
     """Runs the function on a driver with a fault of tests/vulkan/fault_layer.cc."""
-    library = PLUGIN.parents[2] / "tests/libvulkan_fault_layer.so"
+    library = PLUGIN.parents[2] / "tests/vulkan/libvulkan_fault_layer.so"
     (tmp_path / "layer.json").write_text(json.dumps({
         "file_format_version": "1.0.0", "layer": {
             "name": "VK_LAYER_TFPLUG_fault", "type": "INSTANCE",

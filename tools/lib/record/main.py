@@ -53,7 +53,7 @@ def normalized(text, name, pattern):
 def record(release, python, names, known):
     """Returns the normalized log of each script in one release."""
     interpreter = environments.make(f"tf-matrix/{release}", release, python)
-    plugins = ",".join(f"{each}={BUILD}/tests/libprobe_{each}.so"
+    plugins = ",".join(f"{each}={BUILD}/tests/testing/libprobe_{each}.so"
                        for each in ("ALPHA", "BETA"))
     logs = {}
     with tempfile.TemporaryDirectory() as folder:
