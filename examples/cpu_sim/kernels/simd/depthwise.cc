@@ -11,12 +11,20 @@ namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
 // Calls use(lanes, channel) for vectors that cover `depth` channels: wide ones
-// first, then single channels.
+// first, then narrower ones, and single channels.
 template <typename Use>
 void ForEachVector(int64_t depth, Use use) {
   int64_t c = 0;
   for (; c + kWidth <= depth; c += kWidth) {
     use(std::integral_constant<int, kWidth>(), c);
+  }
+  if constexpr (kWidth > 8) {
+    for (; c + 8 <= depth; c += 8) {
+      use(std::integral_constant<int, 8>(), c);
+    }
+  }
+  for (; kWidth > 4 && c + 4 <= depth; c += 4) {
+    use(std::integral_constant<int, 4>(), c);
   }
   for (; c < depth; ++c) use(std::integral_constant<int, 1>(), c);
 }

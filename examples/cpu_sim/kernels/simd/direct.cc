@@ -84,6 +84,11 @@ void ForEachBlockOf(int64_t depth, Use use) {
   for (; c + kWidth <= depth; c += kWidth) {
     use(integral_constant<int, kWidth>(), integral_constant<int, 1>(), c);
   }
+  if constexpr (kWidth > 8) {
+    for (; c + 8 <= depth; c += 8) {
+      use(integral_constant<int, 8>(), integral_constant<int, 1>(), c);
+    }
+  }
   for (; c + 4 <= depth; c += 4) {
     use(integral_constant<int, 4>(), integral_constant<int, 1>(), c);
   }
