@@ -2,13 +2,16 @@
 #ifndef OPENCL_BACKEND_H_
 #define OPENCL_BACKEND_H_
 
+#include <tfplug/compiled/capture_graph.h>
 #include <tfplug/compiled/compiled.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "command_buffer.h"
 #include "opencl.h"
 
 namespace opencl {
@@ -16,7 +19,8 @@ namespace opencl {
 struct Program final : tfplug::Program {
   ProgramObject program;
   KernelObject kernel;
-  std::mutex mutex;  // of the kernel's arguments
+  std::string entry;  // the kernel's name
+  std::mutex mutex;   // of the kernel's arguments
 };
 
 // tfplug generates OpenCL C for each kernel.
@@ -62,21 +66,37 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
     TFPLUG_RETURN_IF_ERROR(Build(machine.id, program->program.get()));
     TFPLUG_RETURN_IF_ERROR(Create(program->kernel, cl.clCreateKernel,
                                   program->program.get(), entry));
+    program->entry = entry;
     return program;
   }
 
   absl::Status Launch(Stream& stream, Program& program,
                       const tfplug::Grid& grid,
                       const tfplug::KernelArguments& arguments) override {
+    CommandBuffer* const graph = stream.graph();
+    KernelObject
+        own;  // PoCL 3.1 repeats commands with a kernel's last arguments
+    if (graph != nullptr) {
+      TFPLUG_RETURN_IF_ERROR(Create(own, cl.clCreateKernel,
+                                    program.program.get(),
+                                    program.entry.c_str()));
+    }
     const std::lock_guard<std::mutex> lock(program.mutex);
-    const cl_kernel kernel = program.kernel.get();
+    const cl_kernel kernel =
+        graph != nullptr ? own.get() : program.kernel.get();
     TFPLUG_RETURN_IF_ERROR(tfplug::SetArguments(
         arguments, addresses, [&](cl_uint i, size_t size, const void* value) {
           return cl.Call(cl.clSetKernelArg, kernel, i, size, value);
         }));
     const size_t local = grid.group_size, global = local * grid.groups;
+    if (graph != nullptr) return graph->Add(std::move(own), global, local);
     return stream.Enqueue(cl.clEnqueueNDRangeKernel, kernel, 1u, nullptr,
                           &global, &local);
+  }
+
+  tfplug::NewLaunchGraph Capture(
+      Stream& stream, const tfplug::CapturedWork<Stream>& work) override {
+    return tfplug::CaptureGraph<CommandBuffer>(stream, work);
   }
 
   // Doubles are optional in OpenCL. Is called before Platform::Init.

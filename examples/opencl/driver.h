@@ -3,7 +3,9 @@
 #define OPENCL_DRIVER_H_
 
 #define CL_TARGET_OPENCL_VERSION 120
+#define CL_ENABLE_BETA_EXTENSIONS  // cl_khr_command_buffer
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 #include <tfplug/base/driver_table.h>
 #include <tfplug/base/status_macros.h>
 
@@ -40,6 +42,7 @@ class Driver final : public tfplug::DriverTable<cl_int> {
   CL(clEnqueueMarkerWithWaitList) CL(clWaitForEvents) CL(clCreateUserEvent)
   CL(clSetUserEventStatus) CL(clSetEventCallback) CL(clGetEventInfo)
   CL(clReleaseEvent) CL(clGetEventProfilingInfo)
+  CL(clGetExtensionFunctionAddressForPlatform)
   // clang-format on
 #undef CL
 };

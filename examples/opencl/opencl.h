@@ -54,10 +54,13 @@ struct Commands {
   }
 };
 
+class CommandBuffer;
+
+// A stream with a graph adds kernels to that, and has no queue.
 class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
  public:
-  explicit Stream(Machine& machine)
-      : BufferStream(addresses), machine_(machine) {}
+  explicit Stream(Machine& machine, CommandBuffer* graph = nullptr)
+      : BufferStream(addresses), machine_(machine), graph_(graph) {}
   absl::Status Init() override {
     return Create(queue_, cl.clCreateCommandQueue, machine_.context,
                   machine_.id, CL_QUEUE_PROFILING_ENABLE);
@@ -136,10 +139,12 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
   }
 
   Machine& machine() { return machine_; }
+  CommandBuffer* graph() const { return graph_; }
   cl_command_queue queue() const { return queue_.get(); }
 
  private:
   Machine& machine_;
+  CommandBuffer* const graph_;
   Queue queue_;
 };
 

@@ -2,6 +2,7 @@
 #ifndef VULKAN_BACKEND_H_
 #define VULKAN_BACKEND_H_
 
+#include <tfplug/compiled/capture_graph.h>
 #include <tfplug/compiled/compiled.h>
 #include <tfplug/compiled/glslang.h>
 
@@ -65,6 +66,11 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                               &address);
           vk.CmdDispatch(batch.commands, grid.groups, grid.rows, 1);
         });
+  }
+
+  tfplug::NewLaunchGraph Capture(
+      Stream& stream, const tfplug::CapturedWork<Stream>& work) override {
+    return tfplug::CaptureGraph<Stream::Graph>(stream, work);
   }
 
   // Doubles are optional in Vulkan.

@@ -73,7 +73,7 @@ class Driver final : public tfplug::DriverTable<VkResult> {
   VK(CreateQueryPool) VK(DestroyQueryPool) VK(CmdResetQueryPool)
   VK(CmdWriteTimestamp) VK(GetQueryPoolResults) VK(CreateShaderModule)
   VK(DestroyShaderModule) VK(CreatePipelineLayout) VK(DestroyPipelineLayout)
-  VK(CreateComputePipelines) VK(DestroyPipeline)
+  VK(CreateComputePipelines) VK(DestroyPipeline) VK(CmdExecuteCommands)
   // clang-format on
 #undef VK
 };

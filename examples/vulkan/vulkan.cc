@@ -124,29 +124,45 @@ absl::Status Machine::InitCounter(Counter& counter) {
   return vk.Create(vk.CreateSemaphore, device, info, counter.semaphore);
 }
 
+absl::Status Machine::MakeCommands(Batch& batch, VkCommandBufferLevel level) {
+  const VkCommandPoolCreateInfo pool = {
+      VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr,
+      VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, physical.family};
+  TFPLUG_RETURN_IF_ERROR(
+      vk.Create(vk.CreateCommandPool, device, pool, batch.pool));
+  const VkCommandBufferAllocateInfo info = {
+      VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, batch.pool,
+      level, 1};
+  return vk.Call(vk.AllocateCommandBuffers, device, &info, &batch.commands);
+}
+
 absl::Status Machine::Begin(Batch& batch) {
   if (batch.commands == nullptr) {
     batch.period_ns = physical.properties.limits.timestampPeriod;
-    const VkCommandPoolCreateInfo pool = {
-        VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr,
-        VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, physical.family};
-    TFPLUG_RETURN_IF_ERROR(
-        vk.Create(vk.CreateCommandPool, device, pool, batch.pool));
     const VkQueryPoolCreateInfo times = {
         VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0,
         VK_QUERY_TYPE_TIMESTAMP, Stream::kMostTimes};
     TFPLUG_RETURN_IF_ERROR(
         vk.Create(vk.CreateQueryPool, device, times, batch.times));
-    const VkCommandBufferAllocateInfo info = {
-        VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, batch.pool,
-        VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
     TFPLUG_RETURN_IF_ERROR(
-        vk.Call(vk.AllocateCommandBuffers, device, &info, &batch.commands));
+        MakeCommands(batch, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
   }
   const VkCommandBufferBeginInfo begin = {
       VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr,
       VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   return vk.Call(vk.BeginCommandBuffer, batch.commands, &begin);
+}
+
+// Batches execute the commands of a graph, any number of times at once.
+absl::Status Machine::BeginGraph(Batch& graph) {
+  TFPLUG_RETURN_IF_ERROR(
+      MakeCommands(graph, VK_COMMAND_BUFFER_LEVEL_SECONDARY));
+  const VkCommandBufferInheritanceInfo inherited = {
+      VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
+  const VkCommandBufferBeginInfo begin = {
+      VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr,
+      VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, &inherited};
+  return vk.Call(vk.BeginCommandBuffer, graph.commands, &begin);
 }
 
 // The barriers order commands also after those of earlier batches: all are

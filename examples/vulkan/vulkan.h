@@ -61,6 +61,9 @@ struct Batch {
   void Fill(Location to, uint32_t word, uint64_t size) {
     vk.CmdFillBuffer(commands, to.handle->object, to.offset, size, word);
   }
+  void Execute(Batch& graph) {
+    vk.CmdExecuteCommands(commands, 1, &graph.commands);
+  }
   void WriteTime(uint32_t slot) {
     vk.CmdResetQueryPool(commands, times, slot, 1);
     vk.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, times,
@@ -97,11 +100,19 @@ struct Machine : OwnedDevice, tfplug::TimelineMachine<Buffer, Batch, Counter> {
   absl::Status Begin(Batch& batch);
   absl::Status Submit(Batch& batch, absl::Span<const Wait> waits,
                       Counter& counter, uint64_t value);
+  absl::Status BeginGraph(Batch& graph);
+  absl::Status EndGraph(Batch& graph) {
+    return vk.Call(vk.EndCommandBuffer, graph.commands);
+  }
 
   PhysicalDevice physical = {};
   VkQueue queue = nullptr;  // of all streams
   Owned<VkPipelineLayout, &Driver::DestroyPipelineLayout> layout;
   tfplug::ProgramCache programs;
+
+ private:
+  // Makes a batch's pool and command buffer.
+  absl::Status MakeCommands(Batch& batch, VkCommandBufferLevel level);
 };
 using Device = tfplug::TimelineDevice<Machine>;
 using Stream = Device::Stream;

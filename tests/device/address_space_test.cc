@@ -31,7 +31,9 @@ TEST_CASE("an address in the middle of a region has a handle and an offset") {
   REQUIRE(in_large.ok());
   CHECK(in_large->handle == 2);
   CHECK(in_large->offset == uint64_t{3} << 30);
+  CHECK(space.removals() == 0);
   REQUIRE(space.Remove(large).ok());
+  CHECK(space.removals() == 1);
   CHECK(space.Used() == 100);
 }
 

@@ -95,6 +95,11 @@ struct Batch {
       }
     });
   }
+  void Execute(Batch& graph) {
+    commands.push_back([&graph] {
+      for (const auto& command : graph.commands) command();
+    });
+  }
   void WriteTime(uint32_t slot) {
     commands.push_back([this, slot] { times[slot] = ++now_ns; });
   }
@@ -179,6 +184,13 @@ struct Machine : Base {
     return absl::OkStatus();
   }
 
+  absl::Status BeginGraph(Batch&) {
+    ++graphs;
+    return absl::OkStatus();
+  }
+  absl::Status EndGraph(Batch&) { return absl::OkStatus(); }
+
+  int graphs = 0;
   int most_buffers = 1000, submissions = 0;
   Queue queue;
 };

@@ -13,7 +13,7 @@
 namespace timeline_stream_test {
 namespace {
 
-using namespace timeline_machine;
+using namespace timeline_machine;  // NOLINT(google-build-using-namespace)
 
 TEST_CASE("TimelineStream: a device whose streams share a queue conforms") {
   is_lost = is_paused = false;
@@ -39,6 +39,41 @@ TEST_CASE("TimelineStream: a busy device receives many commands at once") {
   CHECK(event.BlockHost() == absl::OkStatus());
   CHECK(event.Poll().value() == EventStatus::kComplete);
   CHECK(fake.Read() == "yyyyyyy");
+}
+
+TEST_CASE(
+    "TimelineStream: a graph repeats commands, and lives until they end") {
+  Fake fake;
+  auto graph = std::make_unique<Stream::Graph>();
+  CHECK(graph->Begin(fake.a) == absl::OkStatus());
+  {
+    Stream recorder(fake.machine, graph.get());
+    for (int i = 0; i < 300; ++i) {  // more than a batch's arguments
+      const char value = i < 299 ? 'x' : 'g';
+      CHECK(recorder.Memset(fake.memory, {static_cast<uint8_t>(value)}, 7) ==
+            absl::OkStatus());
+    }
+    CHECK_FALSE(recorder.BlockHostUntilDone().ok());
+  }
+  CHECK(graph->End() == absl::OkStatus());
+  CHECK(fake.machine.graphs == 2);
+  CHECK(fake.a.Memset(fake.memory, {'a'}, 7) == absl::OkStatus());
+  CHECK(fake.Read() == "aaaaaaa");
+  Fake::Set(is_paused, true);
+  CHECK(fake.a.Memset(fake.memory, {'b'}, 7) == absl::OkStatus());
+  CHECK(graph->Launch(fake.a) == absl::OkStatus());
+  CHECK(graph->Launch(fake.a) == absl::OkStatus());
+  CHECK(fake.a.Memset(fake.memory, {'c'}, 1) == absl::OkStatus());
+  const int before = live_buffers;
+  graph.reset();
+  CHECK(live_buffers == before);
+  Fake::Set(is_paused, false);
+  CHECK(fake.Read() == "cgggggg");
+  for (int i = 0; i < 100; ++i) {  // the batch is recorded anew
+    CHECK(fake.a.Memset(fake.memory, {'d'}, 7) == absl::OkStatus());
+    CHECK(fake.a.BlockHostUntilDone() == absl::OkStatus());
+  }
+  CHECK(live_buffers == before - 2);
 }
 
 TEST_CASE("TimelineStream: the queue does not wait for a host task") {

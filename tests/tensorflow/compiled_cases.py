@@ -41,6 +41,45 @@ def both(kind, steps):
             train("/device:CPU:0", steps)]
 
 
+def region_runs(kind):
+    """Runs a function with two shapes in turn. Returns the runs whose results differ from
+    the CPU's. With regions, the launches of most runs are a graph."""
+    import numpy as np
+    import tensorflow as tf
+    random = np.random.default_rng(0)
+    weights = random.normal(size=(6, 6)).astype(np.float32)
+
+    def compute(x, w):
+        for _ in range(4):
+            x = tf.nn.softmax(tf.matmul(x, w)) + tf.cumsum(x, 1)
+        return x, tf.reduce_mean(x, 0)
+
+    wrong = []
+    with tf.device(f"/device:{kind}:0"):
+        function = tf.function(compute, jit_compile=False, reduce_retracing=True)
+        on_device = tf.constant(weights)
+        for i in range(30):
+            value = random.normal(size=(4 if i % 3 else 7, 6)).astype(np.float32)
+            results = [y.numpy() for y in function(tf.constant(value), on_device)]
+            with tf.device("/CPU:0"):
+                expected = compute(tf.constant(value), tf.constant(weights))
+            if not all(np.allclose(y, e.numpy(), rtol=1e-5, atol=1e-5)
+                       for y, e in zip(results, expected, strict=True)):
+                wrong.append(i)
+    return wrong
+
+
+def expect_graphs(kind, plugin):
+    """Fails unless a region's launches are a graph on the device, if graphs are on."""
+    for graphs in "1", "0":
+        result = harness.run(region_runs, kind, plugin=False, env={
+            "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(plugin), "TFPLUG_REGIONS": "1",
+            "TFPLUG_LOG_REGIONS": "1", "TFPLUG_REGION_GRAPHS": graphs})
+        assert result.ok and result.value == [], result
+        assert ("are captured as a graph" in result.log) == (graphs == "1"), result
+        assert "one by one" not in result.log, result
+
+
 def fill_memory(kind):
     """Returns the error of a tensor that is too large, and a sum after it."""
     import tensorflow as tf

@@ -64,6 +64,10 @@ def test_use_after_fork_is_an_error():
     expect_errors_after_fork(run(use_after_fork, "OPENCL:0"))
 
 
+def test_a_region_is_a_graph():
+    cases.expect_graphs("OPENCL", PLUGIN)
+
+
 def test_no_driver():
     # The loader finds no driver in an empty folder.
     count, _, _ = run(cases.both, "OPENCL", 2, OCL_ICD_VENDORS="/nonexistent")

@@ -48,6 +48,10 @@ def test_use_after_fork_is_an_error():
     expect_errors_after_fork(result.value)
 
 
+def test_a_region_is_a_graph():
+    cases.expect_graphs("VULKAN", PLUGIN)
+
+
 def test_no_driver():
     result = run(cases.both, "VULKAN", 2, VK_DRIVER_FILES="/nonexistent.json")
     assert result.ok and result.value[0] == 0, result

@@ -74,6 +74,7 @@ class AddressSpace {
     }
     const Region& region = *found->second;
     const Handle handle = region.handle;
+    ++removals_;
     used_ -= region.size;
     for (uint64_t i = 0; i < GranulesOf(region.size); ++i) {
       table_[found->first + i] = nullptr;
@@ -122,6 +123,10 @@ class AddressSpace {
     return absl::InvalidArgumentError(
         "the address lies in no memory that the device's allocator returned");
   }
+
+  // Returns how many regions were removed so far. While the number stays the
+  // same, an address of a region stands for the same memory.
+  uint64_t removals() const { return removals_; }
 
   // Returns the sizes of all regions together, in bytes.
   uint64_t Used() const {
@@ -196,6 +201,7 @@ class AddressSpace {
   uint64_t first_ = 0;  // an address
   uint64_t next_ = 0;   // a granule
   uint64_t used_ = 0;   // in bytes
+  std::atomic<uint64_t> removals_{0};
   std::map<uint64_t, std::unique_ptr<Region>> regions_;
   std::unique_ptr<std::atomic<Region*>[]> table_ {
     new std::atomic<Region*>[ kMostGranules ]()

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "absl/status/status.h"
@@ -40,6 +41,11 @@ class BufferStream
   // `addresses`: those of the device's memory.
   explicit BufferStream(const AddressSpace<Buffer>& addresses)
       : addresses_(addresses) {}
+
+  // Returns how many buffers were released (AddressSpace::removals).
+  uint64_t removals() const { return addresses_.removals(); }
+  // Returns a pointer that expires when the stream is destroyed.
+  std::weak_ptr<void> lifetime() const { return lifetime_; }
 
   // Enqueue a copy of `size` bytes. Host memory lives until it is done.
   virtual absl::Status CopyToBuffer(Location to, const void* from,
@@ -142,6 +148,7 @@ class BufferStream
   Self& self() { return static_cast<Self&>(*this); }
 
   const AddressSpace<Buffer>& addresses_;
+  const std::shared_ptr<void> lifetime_ = std::make_shared<char>();
   std::mutex status_mutex_;
   absl::Status status_;
 };

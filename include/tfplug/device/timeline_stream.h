@@ -17,6 +17,7 @@
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "tfplug/base/internal/fork_check.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/status_macros.h"
@@ -24,6 +25,7 @@
 #include "tfplug/device/host_task.h"
 #include "tfplug/device/internal/batches.h"
 #include "tfplug/device/internal/timeline.h"
+#include "tfplug/device/internal/timeline_graph.h"
 #include "tfplug/device/timeline_memory.h"
 
 #pragma GCC visibility push(hidden)
@@ -75,6 +77,14 @@ namespace tfplug {
 //                                        tfplug::TimelineAllocator<Machine>>,
 //                  public Machine
 //
+// For graphs (CaptureGraph), there are three more functions, for commands that
+// batches execute any number of times, also several batches at once, such as a
+// secondary command buffer:
+//
+//   absl::Status Machine::BeginGraph(Batch& graph);  // any threads
+//   absl::Status Machine::EndGraph(Batch& graph);
+//   void Batch::Execute(Batch& graph);
+//
 // The rest is here: events, timers, waits, host tasks, copies from and to any
 // host memory in the order of the stream, and memory for kernels' arguments. The
 // device never waits for the host, or for work that has not been submitted: what
@@ -108,9 +118,15 @@ class TimelineStream
   static constexpr uint64_t kArgumentsSize = Batches::kArgumentsSize,
                             kPieceSize = 2 << 20;
 
-  explicit TimelineStream(Machine& machine)
+  // Commands that are recorded once and enqueued many times.
+  using Graph = device_internal::TimelineGraph<TimelineStream, Machine>;
+
+  // Enqueue adds the commands to `graph`, if that is not null, and all that is
+  // not a command on the device fails.
+  explicit TimelineStream(Machine& machine, Graph* graph = nullptr)
       : Base(machine.addresses),
         machine_(machine),
+        graph_(graph),
         batches_(machine, timeline_) {
     machine.AddStream(timeline_);
   }
@@ -139,16 +155,30 @@ class TimelineStream
   // `argument_size` bytes, which are the command's until it is done.
   template <class Record>
   absl::Status Enqueue(uint64_t argument_size, const Record& record) {
+    if (ABSL_PREDICT_FALSE(graph_ != nullptr)) {
+      return graph_->Add(argument_size, record);
+    }
     TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     return Add(argument_size, record);
+  }
+
+  // Enqueues the commands of a graph, which live until they are done.
+  absl::Status Execute(
+      absl::Span<const std::shared_ptr<Recording>> recordings) {
+    return Enqueue(0, [&](Batch& batch, const Block&) {
+      for (const auto& recording : recordings) {
+        batch.Execute(recording->batch);
+        batches_.Keep(recording);
+      }
+    });
   }
 
   // ---- The hooks of BufferStream and Stream --------------------------------
 
   absl::Status CopyToBuffer(Location to, const void* from,
                             uint64_t size) override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     const char* data = static_cast<const char*>(from);
     // The source may be read now only if no host task has to write it first.
@@ -172,7 +202,7 @@ class TimelineStream
     });
   }
   absl::Status CopyFromBuffer(void* to, Location from, uint64_t size) override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     std::unique_lock<std::mutex> lock(machine_.stream_mutex());
     char* const data = static_cast<char*>(to);
     return InPieces(lock, size, [&](uint64_t offset, uint64_t n) {
@@ -216,19 +246,19 @@ class TimelineStream
   }
 
   absl::StatusOr<Point*> Mark() override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     TFPLUG_RETURN_IF_ERROR(Close());
     batches_.Recycle();
     return new Point{timeline_, timeline_->added(), nullptr, 0};
   }
   absl::Status Submit() override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     return Flush();
   }
   absl::Status WaitForCommand(Point* point) override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     if (point->timeline == timeline_) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(const bool is_done,
                             point->timeline->IsDone(point->value));
@@ -247,7 +277,7 @@ class TimelineStream
   }
 
   absl::Status RunOnHost(HostTask task) override {
-    absl::Status status = internal::ForkCheck::Check("the stream");
+    absl::Status status = CheckUse();
     if (!status.ok()) {
       task.Release();
       return status;
@@ -275,14 +305,14 @@ class TimelineStream
   }
 
   absl::Status GetStatus() override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
     timeline_->AskDevice();
     batches_.Recycle();
     return timeline_->status();
   }
   absl::Status BlockHostUntilDone() override {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     absl::Status status;
     uint64_t last;
     {
@@ -297,7 +327,7 @@ class TimelineStream
 
   // Returns the device's clock, for Device::GetTime.
   absl::StatusOr<uint64_t> GetTime() {
-    TFPLUG_RETURN_IF_ERROR(internal::ForkCheck::Check("the stream"));
+    TFPLUG_RETURN_IF_ERROR(CheckUse());
     std::unique_ptr<Point> point;
     {
       const std::lock_guard<std::mutex> lock(machine_.stream_mutex());
@@ -317,6 +347,14 @@ class TimelineStream
     HostStep run;
   };
 
+  absl::Status CheckUse() const {
+    if (ABSL_PREDICT_FALSE(graph_ != nullptr)) {
+      return absl::FailedPreconditionError(
+          "a graph contains kernels and copies on the device only");
+    }
+    return internal::ForkCheck::Check("the stream");
+  }
+
   // All functions below need the machine's lock.
 
   // Returns whether work is kept for the thread, behind which new work has to
@@ -332,10 +370,8 @@ class TimelineStream
     return batches_.IsDue() ? Flush() : absl::OkStatus();
   }
   [[gnu::cold, gnu::noinline]] absl::Status MakeRoom(uint64_t argument_size) {
-    if (argument_size > kArgumentsSize) {
-      return absl::InvalidArgumentError("a command has too many arguments");
-    }
-    return Flush();
+    return argument_size > kArgumentsSize ? Batches::TooManyArguments()
+                                          : Flush();
   }
 
   // Lets the device begin with the open batch.
@@ -431,6 +467,7 @@ class TimelineStream
   }
 
   Machine& machine_;
+  Graph* const graph_;
   const std::shared_ptr<device_internal::Timeline<Counter>> timeline_ =
       std::make_shared<device_internal::Timeline<Counter>>();
   Batches batches_;

@@ -66,13 +66,7 @@ class Batches {
     Recording& open = *open_;
     Block block = {};
     if (argument_size != 0) {
-      if (ABSL_PREDICT_FALSE(open.arguments == nullptr)) {
-        TFPLUG_ASSIGN_OR_RETURN(open.arguments,
-                                machine_.MakeBuffer(kArgumentsSize, true));
-      }
-      block.host = open.arguments->host + open.arguments_used;
-      block.at = {open.arguments.get(), open.arguments_used};
-      open.arguments_used += Aligned(argument_size);
+      TFPLUG_RETURN_IF_ERROR(AddBlock(machine_, open, argument_size, block));
     }
     ++open.commands;
     open.batch.Barrier();
@@ -86,6 +80,26 @@ class Batches {
     record(open.batch, block);
     open.batch.WriteTime((*timed)->slot + 1);
     return absl::OkStatus();
+  }
+  // Adds a block of arguments, for which there is room, to a recording.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE static absl::Status AddBlock(
+      Machine& machine, Recording& recording, uint64_t argument_size,
+      Block& block) {
+    if (ABSL_PREDICT_FALSE(recording.arguments == nullptr)) {
+      TFPLUG_ASSIGN_OR_RETURN(recording.arguments,
+                              machine.MakeBuffer(kArgumentsSize, true));
+    }
+    block.host = recording.arguments->host + recording.arguments_used;
+    block.at = {recording.arguments.get(), recording.arguments_used};
+    recording.arguments_used += Aligned(argument_size);
+    return absl::OkStatus();
+  }
+  static absl::Status TooManyArguments() {
+    return absl::InvalidArgumentError("a command has too many arguments");
+  }
+  // Keeps commands that the open batch executes until it is done.
+  void Keep(const std::shared_ptr<Recording>& executed) {
+    open_->executed.push_back(executed);
   }
   // Returns whether the device should begin with the open batch, because it is
   // idle or the batch is full.
@@ -191,6 +205,9 @@ class Batches {
     if (ABSL_PREDICT_FALSE(!waits_.empty())) recording.waits.swap(waits_);
     recording.commands = 0;
     recording.arguments_used = 0;
+    if (ABSL_PREDICT_FALSE(!recording.executed.empty())) {
+      recording.executed.clear();
+    }
     open_ = &recording;
     return absl::OkStatus();
   }

@@ -173,6 +173,7 @@ struct Recording {
   uint32_t times = 0;                 // slots in use
   std::unique_ptr<Buffer> arguments;  // null until a command needs them
   uint64_t arguments_used = 0;
+  std::vector<std::shared_ptr<Recording>> executed;  // graphs' commands
 };
 
 // The commands of CommandEvent and CommandTimer: a step of a stream and, for a
