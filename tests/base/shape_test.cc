@@ -31,7 +31,7 @@ TEST_CASE("Shape: grows beyond its inline storage and shrinks again") {
   CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0}));
   Shape taken = std::move(deep);
   CHECK(taken == Shape({1, 2, 3, 4, 5, 0, 0}));
-  CHECK(deep.rank() == 0);
+  CHECK(deep.rank() == 0);  // NOLINT(bugprone-use-after-move)
   deep = taken;
   deep.add_dim(8);
   CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0, 8}));

@@ -101,7 +101,8 @@ class PartialShape {
  public:
   // Constructs a shape of unknown rank.
   PartialShape() = default;
-  PartialShape(Shape dims) : dims_(std::move(dims)) {}
+  PartialShape(Shape dims)  // NOLINT(google-explicit-constructor)
+      : dims_(std::move(dims)) {}
 
   bool has_rank() const { return dims_.has_value(); }
   // Returns the rank, or -1 if it is unknown.
