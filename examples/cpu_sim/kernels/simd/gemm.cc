@@ -56,7 +56,7 @@ void MultiplyWithEigen(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
 
 // Returns how many rows of a are multiplied by a panel at once.
 template <int vectors>
-constexpr int kRows = vectors % 2 == 0 ? 6 : 8;
+constexpr int kRows = vectors == kVectors ? 6 : 8;
 
 constexpr int kPackedRows = kRows<kVectors>;
 constexpr int64_t kMostPacked = int64_t{16} * kPackedRows;
