@@ -74,8 +74,8 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                       const tfplug::Grid& grid,
                       const tfplug::KernelArguments& arguments) override {
     CommandBuffer* const graph = stream.graph();
-    KernelObject
-        own;  // PoCL 3.1 repeats commands with a kernel's last arguments
+    // PoCL 3.1 repeats commands with the last arguments of their kernel.
+    KernelObject own;
     if (graph != nullptr) {
       TFPLUG_RETURN_IF_ERROR(Create(own, cl.clCreateKernel,
                                     program.program.get(),
