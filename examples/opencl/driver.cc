@@ -7,10 +7,7 @@ absl::Status Driver::ToStatus(cl_int code, const char* function) const {
   const bool is_full =
       code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
       code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
-  // The queue of a Stream that adds kernels to a CommandBuffer is null.
-  const bool is_recording = code == CL_INVALID_COMMAND_QUEUE;
-  return DriverError(function, "OpenCL", code, is_full,
-                     is_recording ? ": a graph contains kernels only" : "");
+  return DriverError(function, "OpenCL", code, is_full);
 }
 
 absl::StatusOr<std::string> Driver::Load() {

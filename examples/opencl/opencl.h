@@ -67,19 +67,18 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
   }
 
   absl::Status BlockHostUntilDone() override {
-    TFPLUG_RETURN_IF_ERROR(cl.Call(cl.clFinish, queue()));
+    TFPLUG_RETURN_IF_ERROR(CallQueue(cl.clFinish));
     return GetStatus();
   }
   absl::StatusOr<cl_event> Mark() override {
-    cl_event marker;
+    cl_event marker = nullptr;
     TFPLUG_RETURN_IF_ERROR(
-        cl.Call(cl.clEnqueueMarkerWithWaitList, queue(), 0, nullptr, &marker));
+        CallQueue(cl.clEnqueueMarkerWithWaitList, 0, nullptr, &marker));
     return marker;
   }
-  absl::Status Submit() override { return cl.Call(cl.clFlush, queue()); }
+  absl::Status Submit() override { return CallQueue(cl.clFlush); }
   absl::Status WaitForCommand(cl_event event) override {
-    return cl.Call(cl.clEnqueueBarrierWithWaitList, queue(), 1, &event,
-                   Timer::Next());
+    return CallQueue(cl.clEnqueueBarrierWithWaitList, 1, &event, Timer::Next());
   }
 
   absl::Status CopyToBuffer(Location to, const void* from,
@@ -134,7 +133,7 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
   template <class Function, class... Arguments>
   absl::Status Enqueue(const Function& function, Arguments... arguments) {
     TFPLUG_RETURN_IF_ERROR(
-        cl.Call(function, queue(), arguments..., 0, nullptr, Timer::Next()));
+        CallQueue(function, arguments..., 0, nullptr, Timer::Next()));
     return Submit();
   }
 
@@ -143,6 +142,13 @@ class Stream final : public tfplug::BufferStream<Stream, cl_mem, Commands> {
   cl_command_queue queue() const { return queue_.get(); }
 
  private:
+  template <class Function, class... Arguments>
+  absl::Status CallQueue(const Function& function, Arguments... arguments) {
+    if (graph_ == nullptr) return cl.Call(function, queue(), arguments...);
+    return absl::FailedPreconditionError(
+        "the stream records: a graph contains kernels only");
+  }
+
   Machine& machine_;
   CommandBuffer* const graph_;
   Queue queue_;
