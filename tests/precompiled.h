@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nearly all unit tests include; see precompile.py.
+// Includes what nearly all unit tests include. See precompile.py.
 #include <doctest/doctest.h>
 #include <tfplug/plugin.h>
 #include <tfplug/testing.h>

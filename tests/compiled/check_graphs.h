@@ -225,6 +225,25 @@ class GraphTests {
   DeviceMemory memories_[2];
 };
 
+// Runs all tests. `error` is a part of those of calls that cannot be recorded.
+template <class Platform, class BackendT>
+void CheckGraphs(const std::string& error) {
+  GraphTests<Platform, BackendT> tests;
+  SUBCASE("a graph repeats its launches, in the order of the stream") {
+    tests.CheckResults();
+  }
+  SUBCASE("a graph may be destroyed while it runs, or after its stream") {
+    tests.CheckLifetime();
+  }
+  SUBCASE("a graph fails when addresses may stand for other buffers") {
+    tests.CheckReplacedMemory();
+  }
+  SUBCASE("calls that cannot be captured fail, and the stream works") {
+    tests.CheckFailures(error);
+  }
+  SUBCASE("timers have the time of a graph") { tests.CheckTimer(); }
+}
+
 }  // namespace tfplug
 
 #endif  // TFPLUG_TESTS_COMPILED_CHECK_GRAPHS_H_

@@ -8,6 +8,7 @@ import sys
 import harness
 import numpy as np
 import pytest
+from compiled_cases import region_runs
 from test_backend import check_trains_as_on_the_cpu, MODELS
 from test_cuda_like import BLAS, ENVIRONMENT, run
 
@@ -17,46 +18,17 @@ import xspace
 REGIONS = {"TFPLUG_REGIONS": "1", "TFPLUG_LOG_REGIONS": "1"}
 
 
-def region_runs(driver):
-    """Runs a function with two shapes. Returns the runs whose results differ from the
-    CPU's, and the numbers of graphs and kernels that were launched in the last runs."""
-    import tensorflow as tf
-    library = ctypes.CDLL(driver)
-    counters = library.cudaLikeGraphLaunches, library.cudaLikeKernelLaunches
-    random = np.random.default_rng(0)
-    weights = random.normal(size=(6, 6)).astype(np.float32)
-
-    def compute(x, w):
-        for _ in range(4):
-            x = tf.nn.softmax(tf.matmul(x, w)) + tf.cumsum(x, 1)
-        return x, tf.reduce_mean(x, 0)
-
-    wrong, kept = [], []
-    with tf.device("/device:CUDA_LIKE:0"):
-        function = tf.function(compute, jit_compile=False, reduce_retracing=True)
-        on_device = tf.constant(weights)
-        for i in range(40):
-            value = random.normal(size=(4 if i % 3 else 7, 6)).astype(np.float32)
-            before = [count() for count in counters]
-            results = function(tf.constant(value), on_device)
-            results = [y.numpy() for y in results]
-            launched = [count() - n for count, n in zip(counters, before, strict=True)]
-            kept.append(launched)
-            if 10 <= i < 14:  # Other addresses.
-                kept.append(tf.constant(random.normal(size=(5, 6))) + 1.0)
-            with tf.device("/CPU:0"):
-                expected = compute(tf.constant(value), tf.constant(weights))
-            if not all(np.allclose(y, e.numpy(), rtol=1e-5, atol=1e-5)
-                       for y, e in zip(results, expected, strict=True)):
-                wrong.append(i)
-    return wrong, kept[-1]
+def count_region_runs(**environment):
+    """Returns the result of region_runs, with the numbers of graphs and kernels that were
+    launched in the last run."""
+    return run(region_runs, "CUDA_LIKE", ENVIRONMENT["CUDA_LIKE_DRIVER"],
+               ["cudaLikeGraphLaunches", "cudaLikeKernelLaunches"], **REGIONS, **environment)
 
 
 @pytest.mark.parametrize("environment", [{}, BLAS], ids=["kernels", "cublas"])
 def test_a_region_is_a_graph(environment):
     graph, launches = (
-        run(region_runs, ENVIRONMENT["CUDA_LIKE_DRIVER"], **REGIONS, **environment,
-            TFPLUG_REGION_GRAPHS=value) for value in ("", "0"))
+        count_region_runs(**environment, TFPLUG_REGION_GRAPHS=value) for value in ("", "0"))
     for result in (graph, launches):
         assert result.ok and result.value[0] == [], result
     assert graph.value[1] == [1, 0], graph
@@ -69,8 +41,7 @@ def test_a_region_is_a_graph(environment):
                                       "cuGraphInstantiateWithFlags", "cuGraphLaunch",
                                       "cublasSetWorkspace_v2"])
 def test_a_graph_fails(function):
-    result = run(region_runs, ENVIRONMENT["CUDA_LIKE_DRIVER"],
-                 CUDA_LIKE_FAULT=f"hook={function},times=1000", **REGIONS, **BLAS)
+    result = count_region_runs(CUDA_LIKE_FAULT=f"hook={function},times=1000", **BLAS)
     assert result.ok and result.value[0] == [], result
     graphs, kernels = result.value[1]
     assert graphs == 0 and kernels > 4, result

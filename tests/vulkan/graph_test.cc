@@ -7,25 +7,9 @@
 // Graphs of examples/vulkan on the driver of this machine.
 namespace {
 
-using Tests = tfplug::GraphTests<vulkan::Platform, vulkan::Backend>;
-
-TEST_CASE("a graph repeats its launches, in the order of the stream") {
-  Tests().CheckResults();
-}
-
-TEST_CASE("a graph may be destroyed while it runs, or after its stream") {
-  Tests().CheckLifetime();
-}
-
-TEST_CASE("a graph fails when addresses may stand for other buffers") {
-  Tests().CheckReplacedMemory();
-}
-
-TEST_CASE("calls that cannot be captured fail, and the stream works") {
-  Tests().CheckFailures(
+TEST_CASE("graphs") {
+  tfplug::CheckGraphs<vulkan::Platform, vulkan::Backend>(
       "a graph contains kernels and copies on the device only");
 }
-
-TEST_CASE("timers have the time of a graph") { Tests().CheckTimer(); }
 
 }  // namespace
