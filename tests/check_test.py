@@ -2,7 +2,9 @@
 """Checks that tfplug check finds each known fault, by the check named for it and by no
 other, and finds nothing in correct plug-ins.
 
-  check_test.py PROJECT_ROOT [PLUGIN.so]...        (environment: CXX)
+  check_test.py FILE_OR_DIRECTORY... [PLUGIN.so]...        (environment: CXX)
+
+The files and directories before the plug-ins are what the test reads.
 """
 
 import concurrent.futures
@@ -17,8 +19,8 @@ import time
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(sys.argv[1]).resolve()
-PLUGINS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PLUGINS = [pathlib.Path(path).resolve() for path in sys.argv[1:] if path.endswith(".so")]
 SOURCE = ROOT / "tests/check"
 sys.path.insert(0, str(ROOT / "packaging/python"))
 import abseil  # noqa: E402

@@ -33,6 +33,9 @@ import time
 
 from switches import Header
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from included import included
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # Included first by every test. Writes the mutants that were reached to a file, also in
@@ -71,25 +74,13 @@ def output(*command):
                           capture_output=True, text=True).stdout
 
 
-def included(path, seen):
-    """Adds the files of the project that `path` includes, directly or not."""
-    for name in re.findall(r'^#include [<"]([\w/.]+)[>"]', path.read_text(), re.M):
-        for folder in (path.parent, ROOT / "tests", ROOT / "include"):
-            file = folder / name
-            if file.exists() and file not in seen:
-                seen.add(file)
-                included(file, seen)
-                break
-    return seen
-
-
 def unit_tests(args, headers):
     """Yields (program, source, environment) of the unit tests that include a header."""
     paths = {header.path for header in headers}
     for test in json.loads(output(args.meson, "introspect", "--tests", args.build)):
         program = os.path.relpath(test["cmd"][0], args.build)
         source = ROOT / "tests" / f"{test['name']}.cc"
-        if source.exists() and included(source, set()) & paths and (
+        if source.exists() and included(source) & paths and (
                 not args.test or any(word in test["name"] for word in args.test)):
             yield program, source, test["env"]
 

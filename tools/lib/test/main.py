@@ -12,8 +12,9 @@
 With CHANGED=1, a test is left out ("same") if the contents of its program, of what it
 depends on and of the files and directories among its arguments, and its arguments and
 environment, are those of a test that passed: PASSED is the directory of their hashes.
-A script that takes the project's root, or nothing but itself, may read anything, and
-runs after any change.
+A script that takes directories of C++ files also reads the headers that these include,
+and any other one all headers. A script that takes the project's root, or nothing but
+itself, may read anything, and runs after any change.
 """
 
 import functools
@@ -25,6 +26,9 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from included import included
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PASSED_WORDS = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
@@ -73,8 +77,11 @@ def key(test, build, outputs):
             paths.append(path.resolve())
         words.append(word.replace(str(ROOT), ""))
     if any(pathlib.Path(path).suffix == ".py" for path in paths):
-        # A script reads the headers and other scripts beside it, or anything.
-        paths += [ROOT / "include", *sorted((ROOT / "tests").glob("*.py"))]
+        # A script reads headers and other scripts beside it, or anything.
+        sources = [file for path in map(pathlib.Path, paths) if path.is_dir()
+                   for suffix in ("*.cc", "*.h") for file in path.rglob(suffix)]
+        paths += sorted(included(*sources)) if sources else [ROOT / "include"]
+        paths += sorted((ROOT / "tests").glob("*.py"))
         if not any(pathlib.Path(word).is_absolute() and (build / word).is_dir()
                    for word in test["cmd"]) and not test["depends"]:
             paths.append(ROOT)
