@@ -48,6 +48,41 @@ TEST_CASE("control edges keep their order") {
   CHECK(at("later") < at("d/region"));
 }
 
+// One region with nodes of both sections would wait for both locks, and the second is free
+// only after the first section's results.
+TEST_CASE("nodes that wait for different locks are in different regions") {
+  RegionGraph g;
+  g.Add(R"(
+      x, mutex = Placeholder()
+      lock = MutexLock(mutex)
+      a = Tanh(x, ^lock)
+      b = Neg(a)
+      kept = Consume(lock, ^b)
+      lock2 = MutexLock(mutex)
+      a2 = Tanh(x, ^lock2)
+      b2 = Neg(a2)
+      kept2 = Consume(lock2, ^b2)
+      out = Elu(b)
+      out2 = Elu(b2))");
+  CHECK(g.Compile() == 2);
+  // Nodes that follow one lock, a function that may lock, or none, are apart, too.
+  g.Reset();
+  g.Add(R"(
+      x, mutex = Placeholder()
+      lock = MutexLock(mutex)
+      called = StatefulPartitionedCall(x)
+      a = Tanh(x)
+      b = Neg(a)
+      c = Tanh(x, ^lock)
+      d = Neg(c)
+      e = Tanh(called)
+      f = Neg(e)
+      out = Elu(b)
+      out2 = Elu(d)
+      out3 = Elu(f))");
+  CHECK(g.Compile() == 3);
+}
+
 TEST_CASE("a constant that is ordered after a node does not divide a region") {
   RegionGraph g;
   g.Feed("x: float[2] = [1, 2]");

@@ -315,7 +315,8 @@ def _critical_sections():
         return sorted(float(x) for x in session.run(sums))
 
 
-def test_critical_sections():
-    result = harness.run(_critical_sections)
+@pytest.mark.parametrize("regions", "01")
+def test_critical_sections(regions):
+    result = harness.run(_critical_sections, env={"TFPLUG_REGIONS": regions})
     assert result.ok, result
     assert result.value == [2. * (i + 1) for i in range(20)]

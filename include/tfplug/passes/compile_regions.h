@@ -99,12 +99,13 @@ class CompileRegions : public GraphPass {
     };
     const passes_internal::Clusters<decltype(can_join), true> stages(
         graph, *order, branches, can_join);
-    // The members so far, by stage, branch and device.
-    std::map<std::tuple<int, int, absl::string_view>, std::vector<Node>> all;
+    // The members so far, by stage, branch, what they wait for, and device.
+    std::map<std::tuple<int, int, int, absl::string_view>, std::vector<Node>>
+        all;
     for (const Node node : *order) {
       if (!nodes.Has(node)) continue;
-      auto& members =
-          all[{stages.stage(node), branches.of(node), node.device()}];
+      auto& members = all[{stages.stage(node), branches.of(node),
+                           branches.waits(node), node.device()}];
       members.push_back(node);
       // No edge leads back from the nodes that follow.
       if (members.size() == kMaxMembers) {

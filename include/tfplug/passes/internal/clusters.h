@@ -34,10 +34,11 @@ class Clusters {
   Clusters(Graph& graph, const NodeList& order, const Regions& regions,
            CanJoin can_join)
       : order_(order),
+        regions_(regions),
         can_join_(std::move(can_join)),
         stages_(graph.max_id()),
         sets_(graph.max_id()) {
-    if (!SetStages(regions)) {
+    if (!SetStages()) {
       // No node can join another one.
       for (size_t i = 0; i < order_.size(); ++i) {
         StageOf(order_[i]) = static_cast<int>(i);
@@ -74,25 +75,29 @@ class Clusters {
            (to.op() == "Merge" || to.op() == "RefMerge");
   }
   int& StageOf(Node node) { return stages_[node.id()]; }
+  bool Joins(const Output& from, Node to) {
+    return from && regions_.waits(from.node) == regions_.waits(to) &&
+           can_join_(from, to);
+  }
   bool JoinsControl(Node from, Node to) {
-    return kJoinsControls && can_join_({from, kControl}, to);
+    return kJoinsControls && Joins({from, kControl}, to);
   }
 
   // Sets the first stage of each node. What leaves a loop comes after all that
   // enters it, from which it may come in a later iteration: the edges that close
   // loops are not in the order. Returns false if a loop enters itself.
-  bool SetStages(const Regions& regions) {
+  bool SetStages() {
     std::map<uint32_t, int> entered;  // the last stage of an Enter, by loop
     for (size_t round = 0; round <= entered.size() + 1; ++round) {
       bool is_last = true;
       for (Node node : order_) {
         SetStage(node);
         if (Regions::IsExit(node) && node.input(0)) {
-          const auto it = entered.find(regions.loop(node.input(0).node));
+          const auto it = entered.find(regions_.loop(node.input(0).node));
           if (it == entered.end()) continue;
           StageOf(node) = std::max(StageOf(node), it->second + 1);
         } else if (Regions::IsEnter(node)) {
-          const auto [it, is_new] = entered.emplace(regions.loop(node), -1);
+          const auto [it, is_new] = entered.emplace(regions_.loop(node), -1);
           if (it->second >= StageOf(node)) continue;
           it->second = StageOf(node);
           is_last = false;
@@ -109,7 +114,7 @@ class Clusters {
       const Node from = input.from.node;
       if (!from || ClosesLoop(from, node)) continue;
       // A constant has no data inputs, and its control inputs add a step.
-      const bool joins = from.op() == "Const" || can_join_(input.from, node);
+      const bool joins = from.op() == "Const" || Joins(input.from, node);
       const int step = joins ? 0 : 1;
       stage = std::max(stage, StageOf(from) + step);
     }
@@ -130,7 +135,7 @@ class Clusters {
       if (ClosesLoop(node, use.node)) return;
       const bool joins = use.is_control()
                              ? JoinsControl(node, use.node)
-                             : can_join_({node, PortOf(use)}, use.node);
+                             : Joins({node, PortOf(use)}, use.node);
       const int stage = StageOf(use.node) - (joins ? 0 : 1);
       if (stage < last) joins_last = false;
       if (stage <= last) joins_last |= joins;
@@ -143,8 +148,7 @@ class Clusters {
   void Join(Node node) {
     for (const Input& input : node.inputs()) {
       const Node from = input.from.node;
-      if (!from || StageOf(from) != StageOf(node) ||
-          !can_join_(input.from, node)) {
+      if (!from || StageOf(from) != StageOf(node) || !Joins(input.from, node)) {
         continue;
       }
       sets_.Join(from.id(), node.id());
@@ -152,6 +156,7 @@ class Clusters {
   }
 
   const NodeList& order_;
+  const Regions& regions_;
   CanJoin can_join_;
   std::vector<int> stages_;  // by node
   DisjointSets sets_;        // of node ids: the clusters

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/graph.h"
 
@@ -31,10 +32,21 @@ class Regions {
       : regions_(graph.max_id()), frames_(graph.max_id()) {
     Intern({});
     loops_.push_back({});  // no loop
-    for (Node node : order) Visit(node);
+    bool any_waits = false;
+    for (Node node : order) {
+      Visit(node);
+      any_waits |= MayWait(node);
+    }
+    if (!any_waits) return;
+    waits_.resize(graph.max_id());
+    for (Node node : order) SetWaits(node);
   }
 
   int of(Node node) const { return regions_[node.id()]; }
+  // Returns a number such that nodes with the same number depend on the same nodes
+  // that wait for others without an edge: locks, queues and collectives. One node
+  // instead of two with different numbers could wait for what needs its own results.
+  int waits(Node node) const { return waits_.empty() ? 0 : waits_[node.id()]; }
   // The region that every graph has, outside of loops and branches.
   static constexpr int kAlways = 0;
   // Returns the innermost loop that the node is in, which an Enter node is and an
@@ -85,6 +97,39 @@ class Regions {
   static bool Is(Node node, absl::string_view op) {
     const absl::string_view name = node.op();
     return name == op || (name.substr(0, 3) == "Ref" && name.substr(3) == op);
+  }
+
+  static bool MayWait(Node node) {
+    const absl::string_view op = node.op();
+    for (const absl::string_view prefix :
+         {"Barrier", "Collective", "EagerPyFunc", "MapStage", "MapUnstage",
+          "MutexLock", "Nccl", "OrderedMap", "PyFunc", "Recv", "Stage",
+          "Unstage", "_HostRecv", "_Recv"}) {
+      if (absl::StartsWith(op, prefix)) return true;
+    }
+    return absl::StrContains(op, "AccumulatorTakeGradient") ||
+           absl::StrContains(op, "QueueDequeue") ||
+           absl::StrContains(op, "QueueEnqueue");
+  }
+  // A function that is called in a graph with locks may have some, too.
+  static bool CallsFunction(Node node) {
+    const absl::string_view op = node.op();
+    return absl::EndsWith(op, "PartitionedCall") || op == "RemoteCall" ||
+           op == "SymbolicGradient" || absl::EndsWith(op, "If") ||
+           absl::EndsWith(op, "Case") || absl::EndsWith(op, "While");
+  }
+  void SetWaits(Node node) {
+    int waits = 0;
+    for (const Input& input : node.inputs()) {
+      if (input.from) waits = Union(waits, waits_[input.from.node.id()]);
+    }
+    for (Node from : node.controls()) {
+      if (from) waits = Union(waits, waits_[from.id()]);
+    }
+    if (MayWait(node) || CallsFunction(node)) {
+      waits = With(waits, {'w', node.id(), 0});
+    }
+    waits_[node.id()] = waits;
   }
 
   // Returns the region in which an output of a node is not dead.
@@ -173,6 +218,7 @@ class Regions {
   }
 
   std::vector<int> regions_;      // by node
+  std::vector<int> waits_;        // by node; empty if no node waits
   std::vector<uint32_t> frames_;  // by node: the innermost loop
   std::vector<Loop> loops_;
   std::map<Set, int> numbers_;
