@@ -14,6 +14,7 @@ are compiled once, beforehand.
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,12 +90,10 @@ def check_link(compile_command, good):
     """Checks that two files of one library cannot each register a device."""
     with tempfile.TemporaryDirectory() as scratch:
         objects = [f"{scratch}/a.o", f"{scratch}/b.o"]
-        for output in objects:
-            code, text = run(
-                compile_command + ["-fPIC", "-c", str(good), "-o", output]
-            )
-            if code != 0:
-                return f"does not compile: {text}"
+        code, text = run(compile_command + ["-fPIC", "-c", str(good), "-o", objects[0]])
+        if code != 0:
+            return f"does not compile: {text}"
+        shutil.copy(*objects)
         library = ["-shared", "-o", f"{scratch}/plugin.so"]
         code, text = run([compile_command[0]] + library + objects[:1])
         if code != 0:

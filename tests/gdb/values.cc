@@ -35,7 +35,7 @@ void Main() {
   Graph graph;
   const Node node = *graph.AddNode("y", "Tanh"),
              removed = *graph.AddNode("z", "Neg");
-  graph.RemoveNode(removed);
+  if (!graph.RemoveNode(removed).ok()) return;
   const Node no_node;
   const void* const values[] = {
       &ok,    &failed, &code, &small,      &scalar, &large,   &memory,

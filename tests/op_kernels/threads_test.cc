@@ -24,7 +24,7 @@ namespace {
 
 using Platform = minimal::PlatformOf<queue::Device>;
 
-bool throws = false;
+[[maybe_unused]] bool throws = false;
 
 // Throws if the test has set `throws`.
 absl::Status MayThrow() {
@@ -89,6 +89,8 @@ void ThrowingOps(const tfplug::Registrar& registrar) {
 TFPLUG_REGISTER_DEVICE(Platform);
 TFPLUG_REGISTER_BACKEND(tfplug::ReferenceBackend<queue::Stream>, ThrowingOps);
 
+#if defined(__cpp_exceptions)
+
 // Runs the kernel of `op` on [4]; writes the first element of the output.
 absl::Status RunOp(tfplug::Fixture<Platform>& fixture, const char* op,
                    float* result) {
@@ -106,8 +108,6 @@ absl::Status RunOp(tfplug::Fixture<Platform>& fixture, const char* op,
   if (status.ok()) *result = run.Output<float>(0).elements[0];
   return status;
 }
-
-#if defined(__cpp_exceptions)
 
 TEST_CASE(
     "an exception on another thread fails the op, and the next one runs") {
