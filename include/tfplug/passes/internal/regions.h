@@ -102,9 +102,9 @@ class Regions {
   static bool MayWait(Node node) {
     const absl::string_view op = node.op();
     for (const absl::string_view prefix :
-         {"Barrier", "Collective", "EagerPyFunc", "MapStage", "MapUnstage",
-          "MutexLock", "Nccl", "OrderedMap", "PyFunc", "Recv", "Stage",
-          "Unstage", "_HostRecv", "_Recv"}) {
+         {"Barrier", "Collective", "EagerPyFunc", "Horovod", "MapStage",
+          "MapUnstage", "MutexLock", "Nccl", "OrderedMap", "PyFunc",
+          "ReaderRead", "Recv", "Stage", "Unstage", "_HostRecv", "_Recv"}) {
       if (absl::StartsWith(op, prefix)) return true;
     }
     return absl::StrContains(op, "AccumulatorTakeGradient") ||
