@@ -22,6 +22,7 @@ def included(*paths):
     """Returns the files of the project that the files include, directly or not."""
     seen, new = set(), list(paths)
     while new:
-        new = [file for file in _direct(new.pop()) if file not in seen] + new
-        seen.update(new)
-    return seen - set(paths)
+        found = set(_direct(new.pop())) - seen
+        seen |= found
+        new += found
+    return seen

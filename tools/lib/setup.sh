@@ -433,7 +433,7 @@ configure() {
 }
 
 # configure_with_gcc: sets up $TFPLUG_BUILD, whose plug-ins all tools use. Of the
-# unit tests it has those that depend on the compiler; clang++ compiles all in a third of the time.
+# unit tests it has those whose results depend on the compiler.
 configure_with_gcc() {
   CXX=g++ configure "$TFPLUG_BUILD" -Dexamples=enabled -Dtests=enabled \
     -Dunit_tests=always

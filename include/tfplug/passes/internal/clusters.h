@@ -76,7 +76,7 @@ class Clusters {
   }
   int& StageOf(Node node) { return stages_[node.id()]; }
   bool Joins(const Output& from, Node to) {
-    return from && regions_.waits(from.node) == regions_.waits(to) &&
+    return regions_.waits(from.node) == regions_.waits(to) &&
            can_join_(from, to);
   }
   bool JoinsControl(Node from, Node to) {
