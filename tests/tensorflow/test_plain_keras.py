@@ -274,6 +274,104 @@ def test_functions_return_optionals_in_host_memory():
     assert result.value == [["CPU:0", "CPU:0"], [4.0, 7.0], [3.0, 6.0], True, False]
 
 
+# ---- Steps that are enqueued while the device computes -------------------------
+
+def fit_with_callbacks(device):
+    """Returns where a step leaves its logs, what callbacks of each kind get, and how
+    often fit() reads logs without and with a callback that needs them."""
+    import keras
+    import tensorflow as tf
+    from keras.src.callbacks import callback_list
+    seen, reads = {}, []
+    original = callback_list.CallbackList._on_train_batch_end
+
+    def read(self, batch, logs=None):
+        reads.append(batch)
+        return original(self, batch, logs)
+
+    callback_list.CallbackList._on_train_batch_end = read
+
+    class Old(keras.callbacks.Callback):
+        def on_batch_end(self, batch, logs=None):
+            seen.setdefault("old", []).append(logs["loss"])
+
+    class Test(keras.callbacks.Callback):
+        def on_test_batch_end(self, batch, logs=None):
+            seen.setdefault("test", []).append(logs["loss"])
+
+    new = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda _, logs: seen.setdefault("new", []).append(logs["loss"]))
+    with tf.device("/device:CPU:0" if device == "CPU" else None):
+        model, x, y = _compiled("mlp", device)
+
+        def fit(**options):
+            reads.clear()
+            history = model.fit(x, y, 16, verbose=0, shuffle=False, **options).history
+            return history["loss"], len(reads)
+
+        results = {"plain": fit(epochs=2), "old": fit(callbacks=[Old()]),
+                   "new": fit(callbacks=[new]), "several steps": None}
+        results["test"] = model.evaluate(x, y, 16, verbose=0, callbacks=[Test()])
+        iterator = iter(tf.data.Dataset.from_tensor_slices((x, y)).batch(32))
+        logs = model.train_function(iterator)["loss"]
+        where = tf.DeviceSpec.from_string(logs.backing_device).device_type
+        model.train_function(iterator)
+        try:
+            model.train_function(iterator)
+        except (StopIteration, tf.errors.OutOfRangeError):
+            results["ends"] = True
+        model.compile("adam", model.loss, steps_per_execution=3,
+                      **harness.without_xla_on_cpu(device))
+        results["several steps"] = fit()
+    return where, results, seen
+
+
+def test_logs_stay_on_the_device_until_a_callback_reads_them():
+    if importlib.metadata.version("keras").startswith("2."):
+        pytest.skip("Keras 2 has no Optional, and callbacks get tensors")
+    device, cpu = harness.run_each(fit_with_callbacks, [["SIM"], ["CPU"]])
+    assert device.ok and cpu.ok, (device, cpu)
+    assert [device.value[0], cpu.value[0]] == ["SIM", "CPU"]
+    results = device.value[1]
+    counts = {name: results[name][1] for name in ("plain", "old", "new")}
+    assert counts == {"plain": 0, "old": 4, "new": 4}
+    assert results["ends"]
+    for name in ("plain", "old", "new", "several steps"):
+        np.testing.assert_allclose(results[name][0], cpu.value[1][name][0], rtol=1e-5)
+    for name, losses in device.value[2].items():
+        np.testing.assert_allclose(losses, cpu.value[2][name], rtol=1e-5)
+    assert {k: len(v) for k, v in device.value[2].items()} == {"old": 4, "new": 4, "test": 4}
+
+
+def steps_between_waits():
+    """Returns how many tensors fit() reads in the 31 steps after the first 32, in the
+    64th, and in the 64 after that."""
+    import tensorflow as tf
+    tensor = type(tf.constant(0))
+    numpy, count = tensor.numpy, []
+
+    def read(self):
+        count.append(1)
+        return numpy(self)
+
+    tensor.numpy = read
+    model, x, y = _compiled("mlp", "SIM")
+    counts = []
+    for batches in (32, 31, 1, 64):
+        count.clear()
+        data = tf.data.Dataset.from_tensor_slices((x[:1], y[:1])).repeat(batches).batch(1)
+        model.fit(data, verbose=0)
+        counts.append(len(count))
+    return counts[1:]
+
+
+def test_fit_waits_for_every_32nd_step():
+    result = harness.run(steps_between_waits)
+    assert result.ok, result
+    none, one, two = result.value
+    assert [one - none, two - none] == [1, 2], result.value
+
+
 # ---- Eager calls of functions with jit_compile=True ---------------------------
 
 def run_compiled(device):

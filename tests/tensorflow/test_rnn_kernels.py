@@ -19,7 +19,7 @@ def returned(function, *arguments, **options):
 
 
 MODES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}  # and their gates
-TIME, BATCH, INPUTS, UNITS = 5, 3, 4, 6
+TIME, BATCH, INPUTS, UNITS = 5, 19, 4, 6
 
 
 def step(tf, mode, x, h, c):
@@ -92,7 +92,7 @@ def largest_differences(mode, type_name):
                 inputs = [tf.identity(v) for v in given[0]]
                 tape.watch(inputs)
                 x, h, c, params = inputs
-                lengths = tf.constant([TIME, 0, 3])
+                lengths = tf.constant(([TIME, 0, 3] * BATCH)[:BATCH])
                 if device == "CPU:0":
                     outputs = plain_rnn(tf, mode, layers, directions, *inputs, lengths)
                 else:
@@ -120,7 +120,10 @@ def largest_differences(mode, type_name):
 @pytest.mark.parametrize("mode", MODES)
 def test_layers_and_gradients(mode):
     assert max(returned(largest_differences, mode, "float64")) < 1e-13
-    assert max(returned(largest_differences, mode, "float16")) < 4e-2
+    assert max(returned(largest_differences, mode, "float32")) < 3e-6
+    # Where rounding changes the sign of a relu's input, its gradient comes or goes.
+    half = 0.2 if mode == "rnn_relu" else 4e-2
+    assert max(returned(largest_differences, mode, "float16")) < half
 
 
 def other_versions():
@@ -185,7 +188,7 @@ def messages_of_wrong_arguments():
 def test_wrong_arguments():
     expected = ["Invalid input_h shape", "input_c must have the shape of input_h",
                 "must have 288 elements", "between 0 and the 5 steps",
-                "each of the 3 sequences", "use linear_input", "at least one feature"]
+                f"each of the {BATCH} sequences", "use linear_input", "at least one feature"]
     for message, words in zip(returned(messages_of_wrong_arguments), expected,
                               strict=True):
         assert words in message

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/backend.h"
 
-#include <tfplug/host/host.h>
 #include <tfplug/host/indexed.h>
 
 #include <algorithm>
@@ -9,18 +8,14 @@
 #include <utility>
 
 #include "backend/device_views.h"
+#include "backend/loops.h"
 #include "kernels/parallel.h"
-#include "kernels/simd.h"
 
 namespace cpu_sim {
 namespace {
 
 using tfplug::Operand;
 using tfplug::Operands;
-
-const tfplug::HostLoops& Loops() {
-  return *static_cast<const tfplug::HostLoops*>(Simd().loops);
-}
 
 // Returns the time for an element, in operations.
 int64_t CostOf(const tfplug::Expression& expression) {

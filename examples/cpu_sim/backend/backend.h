@@ -59,6 +59,12 @@ class Backend final : public tfplug::Backend<cpu_sim::Stream> {
       const tfplug::Convolution& conv, const tfplug::Operand& image,
       const tfplug::Operand& output_gradient,
       const tfplug::Operand& filter_gradient) override;
+  absl::Status Recur(Stream& stream, tfplug::Launcher& launcher,
+                     const tfplug::Operand& a, const tfplug::Operand& b,
+                     const tfplug::Operand& c,
+                     const tfplug::Expression& expression,
+                     tfplug::Operands inputs,
+                     tfplug::Operands outputs) override;
   absl::Status Pool(Stream& stream, tfplug::Launcher& launcher,
                     const tfplug::Pooling& pooling,
                     const tfplug::Operand& image,

@@ -86,6 +86,13 @@ inline Operand Range(Operand view, int d, int64_t begin, int64_t end) {
   view.dim(d) = end - begin;
   return view;
 }
+// Returns element `i` of the first dimension.
+inline Operand AtIndex(Operand view, int64_t i) {
+  view.Advance(i * view.stride(0));
+  view = WithDimLast(view, 0);
+  --view.rank;
+  return view;
+}
 // Returns `view` without dimension `d`, whose elements Opcode::kElement
 // selects.
 inline Operand WithAxis(Operand view, int d) {

@@ -3,6 +3,7 @@
 #define TFPLUG_OP_KERNELS_RNN_FORWARD_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "tfplug/op_kernels/rnn_kernel.h"
@@ -10,7 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 // The kernel of recurrent layers. The products of all inputs of a layer are one
-// MatMul; a step is a MatMul and a Map.
+// MatMul, the steps are a Recur.
 namespace tfplug::op_kernels_internal {
 
 class RnnForward final : public RnnKernel {
@@ -83,32 +84,29 @@ class RnnForward final : public RnnKernel {
                             Products(run, sizes, x, weights));
     TFPLUG_ASSIGN_OR_RETURN(const Operand of_h,
                             Allocate(run, {sizes.batch, sizes.width()}));
-    for (int64_t k = 0; k < sizes.time && sizes.batch > 0; ++k) {
-      const int64_t t = is_reverse ? sizes.time - 1 - k : k;
-      const int64_t from = is_reverse ? t + 1 : t, to = is_reverse ? t : t + 1;
-      TFPLUG_RETURN_IF_ERROR(run.launcher().MatMul(
-          AtIndex(arrays.h, from), ir::Transposed(weights.of_state), of_h));
-      std::vector<Operand> in, out;
-      AddParts(AtIndex(of_x, t), cell.gates, in);
-      AddParts(of_h, cell.gates, in);
-      if (cell.has_candidate()) in.push_back(sizes.CandidateBias(weights));
-      in.push_back(AtIndex(arrays.h, from));
-      out.push_back(AtIndex(arrays.h, to));
-      if (cell.has_cell()) {
-        in.push_back(AtIndex(arrays.c, from));
-        out.push_back(AtIndex(arrays.c, to));
-      }
-      in.push_back(sizes.ForUnits(AtIndex(args.valid, t)));
-      if (is_training_) AddParts(AtIndex(arrays.stored, t), cell.stored, out);
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().Map(step_, absl::MakeSpan(in), absl::MakeSpan(out)));
+    const auto from = [&](const Operand& states) {
+      return ir::Range(states, 0, is_reverse, sizes.time + is_reverse);
+    };
+    const auto to = [&](const Operand& states) {
+      return ir::Range(states, 0, !is_reverse, sizes.time + !is_reverse);
+    };
+    std::vector<Operand> in, out;
+    AddParts(of_x, cell.gates, in);
+    AddParts(sizes.ForSteps(of_h), cell.gates, in);
+    if (cell.has_candidate()) in.push_back(sizes.CandidateBias(weights));
+    in.push_back(from(arrays.h));
+    out.push_back(to(arrays.h));
+    if (cell.has_cell()) {
+      in.push_back(from(arrays.c));
+      out.push_back(to(arrays.c));
     }
-    const int64_t begin = is_reverse ? 0 : 1;
-    TFPLUG_RETURN_IF_ERROR(
-        run.launcher().Map(keep_valid_,
-                           {ir::Range(arrays.h, 0, begin, begin + sizes.time),
-                            sizes.ForUnits(args.valid)},
-                           {y}));
+    in.push_back(sizes.ForUnits(args.valid));
+    if (is_training_) AddParts(arrays.stored, cell.stored, out);
+    TFPLUG_RETURN_IF_ERROR(Recur(run, is_reverse, from(arrays.h),
+                                 ir::Transposed(weights.of_state), of_h, step_,
+                                 std::move(in), std::move(out)));
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+        keep_valid_, {to(arrays.h), sizes.ForUnits(args.valid)}, {y}));
     TFPLUG_RETURN_IF_ERROR(
         Copy(run, AtIndex(arrays.h, last), AtIndex(last_h, p)));
     return cell.has_cell()

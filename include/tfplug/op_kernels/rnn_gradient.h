@@ -4,14 +4,15 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tfplug/op_kernels/rnn_kernel.h"
 
 #pragma GCC visibility push(hidden)
 
-// The kernel of the gradients of recurrent layers. A step is a Map and a MatMul;
-// those of the parameters are products of all steps.
+// The kernel of the gradients of recurrent layers. The steps are a Recur; the
+// gradients of the parameters are products of all steps.
 namespace tfplug::op_kernels_internal {
 
 class RnnGradient final : public RnnKernel {
@@ -115,28 +116,30 @@ class RnnGradient final : public RnnKernel {
       TFPLUG_ASSIGN_OR_RETURN(of_cell, Allocate(run, matrix));
       TFPLUG_RETURN_IF_ERROR(Copy(run, AtIndex(dc, p), of_cell));
     }
-    for (int64_t k = 0; k < sizes.time; ++k) {
-      const int64_t t = is_reverse ? k : sizes.time - 1 - k;
-      const int64_t from = is_reverse ? t + 1 : t, to = is_reverse ? t : t + 1;
-      std::vector<Operand> in = {AtIndex(dy, t), product, past}, out;
-      if (cell.has_cell()) in.push_back(of_cell);
-      AddParts(AtIndex(arrays.stored, t), cell.stored, in);
-      if (cell.needs_old()) in.push_back(AtIndex(arrays.h, from));
-      if (cell.needs_new()) in.push_back(AtIndex(arrays.h, to));
-      if (cell.has_cell()) {
-        in.push_back(AtIndex(arrays.c, from));
-        in.push_back(AtIndex(arrays.c, to));
-      }
-      in.push_back(sizes.ForUnits(AtIndex(args.valid, t)));
-      AddParts(AtIndex(of_x, t), cell.gates, out);
-      if (cell.has_candidate()) AddParts(AtIndex(of_h, t), cell.gates, out);
-      out.push_back(past);
-      if (cell.has_cell()) out.push_back(of_cell);
-      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(gradient_, absl::MakeSpan(in),
-                                                absl::MakeSpan(out)));
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().MatMul(AtIndex(of_h, t), weights.of_state, product));
+    const auto from = [&](const Operand& states) {
+      return ir::Range(states, 0, is_reverse, sizes.time + is_reverse);
+    };
+    const auto to = [&](const Operand& states) {
+      return ir::Range(states, 0, !is_reverse, sizes.time + !is_reverse);
+    };
+    std::vector<Operand> in = {dy, sizes.ForSteps(product),
+                               sizes.ForSteps(past)};
+    std::vector<Operand> out;
+    if (cell.has_cell()) in.push_back(sizes.ForSteps(of_cell));
+    AddParts(arrays.stored, cell.stored, in);
+    if (cell.needs_old()) in.push_back(from(arrays.h));
+    if (cell.needs_new()) in.push_back(to(arrays.h));
+    if (cell.has_cell()) {
+      in.push_back(from(arrays.c));
+      in.push_back(to(arrays.c));
     }
+    in.push_back(sizes.ForUnits(args.valid));
+    AddParts(of_x, cell.gates, out);
+    if (cell.has_candidate()) AddParts(of_h, cell.gates, out);
+    out.push_back(sizes.ForSteps(past));
+    if (cell.has_cell()) out.push_back(sizes.ForSteps(of_cell));
+    TFPLUG_RETURN_IF_ERROR(
+        RunSteps(run, !is_reverse, of_h, weights, product, in, out));
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Map(add_, {product, past}, {AtIndex(first_dh, p)}));
     if (cell.has_cell()) {
@@ -148,6 +151,30 @@ class RnnGradient final : public RnnKernel {
     return SetWeights(run, AsRows(of_x), AsRows(of_h), AsRows(x),
                       AsRows(ir::Range(arrays.h, 0, begin, begin + sizes.time)),
                       sizes.WeightsOf(dparams, p));
+  }
+
+  // Runs the steps, of which each follows the product of the one before.
+  absl::Status RunSteps(OpRun& run, bool is_reverse, const Operand& of_h,
+                        const RnnWeights& weights, const Operand& product,
+                        std::vector<Operand> in,
+                        std::vector<Operand> out) const {
+    const int64_t steps = of_h.dim(0), first = is_reverse ? steps - 1 : 0;
+    std::vector<Operand> first_in, first_out;
+    for (const Operand& view : in) first_in.push_back(AtIndex(view, first));
+    for (const Operand& view : out) first_out.push_back(AtIndex(view, first));
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+        gradient_, absl::MakeSpan(first_in), absl::MakeSpan(first_out)));
+    const auto others = [&](const Operand& view) {
+      return ir::Range(view, 0, !is_reverse, steps - is_reverse);
+    };
+    for (std::vector<Operand>* views : {&in, &out}) {
+      for (Operand& view : *views) view = others(view);
+    }
+    TFPLUG_RETURN_IF_ERROR(Recur(
+        run, is_reverse, ir::Range(of_h, 0, is_reverse, steps - !is_reverse),
+        weights.of_state, product, gradient_, std::move(in), std::move(out)));
+    return run.launcher().MatMul(AtIndex(of_h, steps - 1 - first),
+                                 weights.of_state, product);
   }
 
   absl::Status AddInputGradient(OpRun& run, const Operand& of_x,

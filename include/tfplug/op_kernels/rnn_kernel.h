@@ -100,6 +100,23 @@ class RnnKernel : public BackendKernel {
     return run.launcher().Allocate(type_, dims);
   }
 
+  // Runs the primitive Recur for operands whose steps are in the order of time, or
+  // from the last one to the first. Does nothing if there are none.
+  static absl::Status Recur(OpRun& run, bool is_reverse, Operand a,
+                            const Operand& b, const Operand& c,
+                            const Expression& expression,
+                            std::vector<Operand> inputs,
+                            std::vector<Operand> outputs) {
+    if (a.dim(0) == 0 || c.num_elements() == 0) return absl::OkStatus();
+    if (is_reverse) {
+      a = Reversed(a);
+      for (std::vector<Operand>* views : {&inputs, &outputs}) {
+        for (Operand& view : *views) view = Reversed(view);
+      }
+    }
+    return run.launcher().Recur(a, b, c, expression, inputs, outputs);
+  }
+
   RnnLayout layout_;
   DataType type_{};
   bool has_lengths_ = false, has_host_reserved_ = false, has_dropout_ = false;

@@ -17,11 +17,12 @@
 // needs.
 namespace tfplug::op_kernels_internal {
 
-// Returns element `i` of the first dimension.
-inline Operand AtIndex(Operand view, int64_t i) {
-  view.Advance(i * view.stride(0));
-  view = ir::WithDimLast(view, 0);
-  --view.rank;
+using ir::AtIndex;
+
+// Returns `view` with its steps, the first dimension, in the opposite order.
+inline Operand Reversed(Operand view) {
+  view.Advance((view.dim(0) - 1) * view.stride(0));
+  view.stride(0) = -view.stride(0);
   return view;
 }
 // Returns a dense array as a matrix: its last dimension has the columns.
@@ -30,12 +31,13 @@ inline Operand AsRows(const Operand& view) {
   return Operand::Dense(view.data, view.type,
                         {ir::CountOf(view, 0, view.rank - 1), columns});
 }
-// Appends `count` parts of the columns of a matrix, which have the same width.
+// Appends `count` parts of the last dimension, which have the same width.
 inline void AddParts(const Operand& rows, int count,
                      std::vector<Operand>& parts) {
+  const int last = rows.rank - 1;
   for (int i = 0; i < count; ++i) {
-    const int64_t width = rows.dim(1) / count;
-    parts.push_back(ir::Range(rows, 1, i * width, (i + 1) * width));
+    const int64_t width = rows.dim(last) / count;
+    parts.push_back(ir::Range(rows, last, i * width, (i + 1) * width));
   }
 }
 
@@ -87,10 +89,15 @@ struct RnnSizes {
             at(start + width() * columns, {width(), units}),
             at(biases, {width()}), at(biases + width(), {width()})};
   }
-  // Returns the bias of the state's part of the last gate, for each sequence.
+  // Returns the bias of the state's part of the last gate, for each step of each
+  // sequence.
   Operand CandidateBias(const RnnWeights& weights) const {
-    return ir::WithDim(
-        ir::Range(weights.state_bias, 0, width() - units, width()), 0, batch);
+    return ForSteps(ir::WithDim(
+        ir::Range(weights.state_bias, 0, width() - units, width()), 0, batch));
+  }
+  // Returns a view that is the same in all steps.
+  Operand ForSteps(const Operand& of_step) const {
+    return ir::WithDim(of_step, 0, time);
   }
   // Returns values of sequences or steps, for all units.
   Operand ForUnits(Operand of_sequence) const {

@@ -171,6 +171,21 @@ class Backend {
         });
   }
 
+  // Computes the steps of a recurrence, one after the other: step t stores the
+  // product c = a[t] b, and then the outputs[i][t], an expression of the
+  // inputs[i][t]. a, inputs and outputs have the same steps, in any order in
+  // memory, and the rows of c: a[steps, rows, k], b[k, n], c[rows, n], others
+  // [steps, rows, columns]. What a step reads may be a part of c, or what an
+  // earlier step has stored in the same row: rows do not depend on each other,
+  // and may be computed at the same time.
+  virtual absl::Status Recur(StreamT& /*stream*/, Launcher& launcher,
+                             const Operand& a, const Operand& b,
+                             const Operand& c, const Expression& expression,
+                             Operands inputs, Operands outputs) {
+    return primitives_internal::ComposeRecur(launcher, a, b, c, expression,
+                                             inputs, outputs);
+  }
+
   // Computes the maximum or the average of each window.
   virtual absl::Status Pool(StreamT& /*stream*/, Launcher& launcher,
                             const Pooling& pooling, const Operand& image,

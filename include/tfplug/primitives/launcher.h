@@ -226,6 +226,17 @@ class Launcher {
     return table_->conv_map(backend_, stream_, *this, conv, image, filter,
                             expression, inputs, outputs);
   }
+  absl::Status Recur(const Operand& a, const Operand& b, const Operand& c,
+                     const Expression& expression, Operands inputs,
+                     Operands outputs) {
+    TFPLUG_RETURN_IF_ERROR(primitives::CheckDims(a, b, c));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(inputs, expression.inputs()));
+    TFPLUG_RETURN_IF_ERROR(
+        primitives::CheckOperands(outputs, expression.outputs()));
+    return table_->recur(backend_, stream_, *this, a, b, c, expression, inputs,
+                         outputs);
+  }
   absl::Status Pool(const Pooling& pooling, const Operand& image,
                     const Operand& output) {
     return table_->pool(backend_, stream_, *this, pooling, image, output);

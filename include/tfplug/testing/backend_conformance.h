@@ -101,6 +101,7 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(
         return MakeMatMulCase(maker, type, is_mapped);
       });
     }
+    add([=](CaseMaker& maker) { return MakeRecurCase(maker, type); });
     add([=](CaseMaker& maker) { return MakeSortCase(maker, type); });
     if (type == DataType::kFloat || type == DataType::kDouble) {
       add([=](CaseMaker& maker) { return MakeFourierCase(maker, type); });

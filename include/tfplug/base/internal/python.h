@@ -36,6 +36,33 @@ inline bool RunInPython(const std::string& program, const std::string& call) {
   return result == 0;
 }
 
+// Defines the Python function after_import.
+inline constexpr char kPythonAfterImport[] = R"py(
+def after_import(name, function):
+  """Calls function(module) once the module is imported."""
+  import importlib.util
+  import sys
+
+  if name in sys.modules:
+    return function(sys.modules[name])
+
+  class Finder:
+    def find_spec(self, found, path=None, target=None):
+      if found != name:
+        return None
+      sys.meta_path.remove(self)
+      spec = importlib.util.find_spec(name)
+      if spec is not None:
+        execute = spec.loader.exec_module
+        def exec_module(module):
+          execute(module)
+          function(module)
+        spec.loader.exec_module = exec_module
+      return spec
+
+  sys.meta_path.insert(0, Finder())
+)py";
+
 // Defines the Python function replace_function, which replaces the code of one
 // of TensorFlow's functions. Other modules have imported such a function under
 // names of their own, so that replacing a module's attribute misses calls.

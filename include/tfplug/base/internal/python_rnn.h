@@ -18,30 +18,6 @@
 namespace tfplug::internal {
 
 inline constexpr char kPythonRnn[] = R"py(
-def after_import(name, function):
-  """Calls function(module) once the module is imported."""
-  import importlib.util
-  import sys
-
-  if name in sys.modules:
-    return function(sys.modules[name])
-
-  class Finder:
-    def find_spec(self, found, path=None, target=None):
-      if found != name:
-        return None
-      sys.meta_path.remove(self)
-      spec = importlib.util.find_spec(name)
-      if spec is not None:
-        execute = spec.loader.exec_module
-        def exec_module(module):
-          execute(module)
-          function(module)
-        spec.loader.exec_module = exec_module
-      return spec
-
-  sys.meta_path.insert(0, Finder())
-
 def train_with_rnn_kernels(device_type):
   def device_of_scope(tf):
     """Returns the device on which ops are placed; those of a function have that of
@@ -158,7 +134,7 @@ def train_with_rnn_kernels(device_type):
 // nothing in a process without Python. TensorFlow must have been imported. Any
 // thread; acquires Python's GIL.
 inline absl::Status TrainWithRnnKernels(const std::string& device_type) {
-  if (RunInPython(kPythonRnn,
+  if (RunInPython(std::string(kPythonAfterImport) + kPythonRnn,
                   "train_with_rnn_kernels(\"" + device_type + "\")")) {
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 
 #include "tfplug/base/internal/python_converter.h"
 #include "tfplug/base/internal/python_devices.h"
+#include "tfplug/base/internal/python_fit.h"
 #include "tfplug/base/internal/python_lists.h"
 #include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/python_loops.h"
@@ -137,6 +138,7 @@ struct PlatformRegistration {
           PlatformNames<PlatformT>::RegisteredType());
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
+    internal::GuardOrLog("SE_InitPlugin", &internal::FitWithoutWaiting);
     internal::GuardOrLog("SE_InitPlugin", &internal::KeepOptionalsOnHost);
     internal::GuardOrLog("SE_InitPlugin", &internal::LowerLoops);
     return absl::OkStatus();

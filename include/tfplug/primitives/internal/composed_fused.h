@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
+#include "tfplug/ir/views.h"
 #include "tfplug/primitives/launcher.h"
 
 #pragma GCC visibility push(hidden)
@@ -34,6 +35,22 @@ absl::Status ComposeProductMap(Launcher& launcher, DataType type,
   in.insert(in.end(), inputs.begin(), inputs.end());
   absl::InlinedVector<Operand, 4> out(outputs.begin(), outputs.end());
   return launcher.Map(expression, absl::MakeSpan(in), absl::MakeSpan(out));
+}
+
+// Computes each step with MatMul and Map.
+inline absl::Status ComposeRecur(Launcher& launcher, const Operand& a,
+                                 const Operand& b, const Operand& c,
+                                 const Expression& expression, Operands inputs,
+                                 Operands outputs) {
+  for (int64_t t = 0; t < a.dim(0); ++t) {
+    TFPLUG_RETURN_IF_ERROR(launcher.MatMul(ir::AtIndex(a, t), b, c));
+    absl::InlinedVector<Operand, 16> in, out;
+    for (const Operand& view : inputs) in.push_back(ir::AtIndex(view, t));
+    for (const Operand& view : outputs) out.push_back(ir::AtIndex(view, t));
+    TFPLUG_RETURN_IF_ERROR(
+        launcher.Map(expression, absl::MakeSpan(in), absl::MakeSpan(out)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tfplug::primitives_internal

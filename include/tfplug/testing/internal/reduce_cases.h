@@ -13,6 +13,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "tfplug/ir/value.h"
+#include "tfplug/ir/views.h"
 #include "tfplug/testing/internal/primitive_case.h"
 
 #pragma GCC visibility push(hidden)
@@ -167,6 +168,35 @@ inline PrimitiveCase MakeMatMulCase(CaseMaker& maker, DataType type,
   maker.made().launch = [](Launcher& launcher,
                            const std::vector<Operand>& operands) {
     return launcher.MatMul(operands[0], operands[1], operands[2]);
+  };
+  return maker.made();
+}
+
+// A recurrence whose states are small integers, so that sums are exact.
+inline PrimitiveCase MakeRecurCase(CaseMaker& maker, DataType type) {
+  const int64_t steps = maker.MakeSize(12), rows = maker.MakeSize(65),
+                n = maker.MakeSize(65);
+  const Expression expression = *MakeExpression(
+      {type, type, type, type}, {type, type},
+      [](tfplug::Value p, tfplug::Value q, tfplug::Value old, tfplug::Value x) {
+        return std::array<tfplug::Value, 2>{Select(p < q, x, old), Max(p, q)};
+      });
+  maker.Add(type, {n, 2 * n}, Values::kSmall);
+  maker.Add(type, {steps, rows, n}, Values::kSmall);
+  maker.Add(type, {steps + 1, rows, n}, Values::kSmall, /*is_output=*/true);
+  maker.AddOutput(type, {steps, rows, n});
+  maker.AddOutput(type, {rows, 2 * n});
+  maker.made().text = "Recur";
+  maker.made().launch = [=](Launcher& launcher,
+                            const std::vector<Operand>& operands) {
+    const Operand &b = operands[0], &x = operands[1], &states = operands[2],
+                  &y = operands[3], &c = operands[4];
+    const Operand old = ir::Range(states, 0, 0, steps);
+    const auto part = [&](int64_t i) {
+      return ir::WithDim(ir::Range(c, 1, i * n, (i + 1) * n), 0, steps);
+    };
+    return launcher.Recur(old, b, c, expression, {part(0), part(1), old, x},
+                          {ir::Range(states, 0, 1, steps + 1), y});
   };
   return maker.made();
 }
