@@ -94,13 +94,21 @@ def test_keras_trains_with_graphs(name):
 
 
 def blocking_copies(driver):
-    """Returns for two calls of fit, with 4 and 24 steps, for how many copies CUDA would
-    let a thread of TensorFlow wait."""
+    """Returns for two calls of fit, with 4 and 24 steps, and for as many calls of a
+    function with a result in host memory, for how many copies CUDA would let a thread
+    of TensorFlow wait."""
     import keras
     import tensorflow as tf
     count = ctypes.CDLL(driver).cudaLikeBlockingCopies
-    copies = []
+    copies, results = [], []
     keras.utils.set_random_seed(1)
+
+    @tf.function
+    def to_host(x):
+        y = tf.cumsum(tf.cumsum(x * 2) - 1)  # smaller graphs are not rewritten
+        with tf.device("CPU:0"):
+            return tf.identity(y)
+
     with tf.device("CUDA_LIKE:0"):
         model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
         model.compile("adam", "mse", metrics=["mae"])
@@ -109,16 +117,23 @@ def blocking_copies(driver):
             x = np.ones((steps * 8, 8), np.float32)
             history = model.fit(x, x[:, :4], batch_size=8, verbose=0)
             copies.append(count() - before)
-    return copies[1:], float(history.history["loss"][0])
+        x = tf.ones([8])
+        for calls in 4, 24:
+            before = count()
+            results += [to_host(x)[0] for _ in range(calls)]
+            copies.append(count() - before)
+    return copies[1:], [float(history.history["loss"][0]), *map(float, results)]
 
 
-def test_logs_are_copied_without_waiting():
+def test_batches_and_results_are_copied_without_waiting():
     staged, direct = (run(blocking_copies, ENVIRONMENT["CUDA_LIKE_DRIVER"],
                           CUDA_LIKE_STAGING=value) for value in ("1", "0"))
     assert staged.ok and direct.ok, (staged, direct)
-    (few, many), loss = staged.value
-    assert few == many, staged
-    assert direct.value[0][1] - direct.value[0][0] >= 20 and direct.value[1] == loss, direct
+    few, many, few_calls, many_calls = staged.value[0]
+    assert many - few <= 1 and few_calls == many_calls, staged  # a wait in 32 steps
+    assert direct.value[1] == staged.value[1], (staged, direct)
+    *_, few_calls, many_calls = direct.value[0]
+    assert many_calls - few_calls >= 20, direct
 
 
 def profile_from_the_start(folder):
