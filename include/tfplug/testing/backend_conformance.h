@@ -101,11 +101,14 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(
         return MakeMatMulCase(maker, type, is_mapped);
       });
     }
-    add([=](CaseMaker& maker) { return MakeRecurCase(maker, type); });
     add([=](CaseMaker& maker) { return MakeSortCase(maker, type); });
     if (type == DataType::kFloat || type == DataType::kDouble) {
       add([=](CaseMaker& maker) { return MakeFourierCase(maker, type); });
     }
+  }
+  for (const DataType type : types) {
+    if (type == DataType::kBool) continue;
+    add([=](CaseMaker& maker) { return MakeRecurCase(maker, type); });
   }
   return all;
 }
