@@ -75,10 +75,10 @@ class RnnForward final : public RnnKernel {
     const int64_t first = is_reverse ? sizes.time : 0;
     const int64_t last = sizes.time - first;
     TFPLUG_RETURN_IF_ERROR(
-        Copy(run, AtIndex(args.h, p), AtIndex(arrays.h, first)));
+        Copy(run, ir::AtIndex(args.h, p), ir::AtIndex(arrays.h, first)));
     if (cell.has_cell()) {
       TFPLUG_RETURN_IF_ERROR(
-          Copy(run, AtIndex(args.c, p), AtIndex(arrays.c, first)));
+          Copy(run, ir::AtIndex(args.c, p), ir::AtIndex(arrays.c, first)));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand of_x,
                             Products(run, sizes, x, weights));
@@ -108,9 +108,9 @@ class RnnForward final : public RnnKernel {
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         keep_valid_, {to(arrays.h), sizes.ForUnits(args.valid)}, {y}));
     TFPLUG_RETURN_IF_ERROR(
-        Copy(run, AtIndex(arrays.h, last), AtIndex(last_h, p)));
+        Copy(run, ir::AtIndex(arrays.h, last), ir::AtIndex(last_h, p)));
     return cell.has_cell()
-               ? Copy(run, AtIndex(arrays.c, last), AtIndex(last_c, p))
+               ? Copy(run, ir::AtIndex(arrays.c, last), ir::AtIndex(last_c, p))
                : absl::OkStatus();
   }
 

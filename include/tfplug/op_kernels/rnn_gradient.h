@@ -111,10 +111,10 @@ class RnnGradient final : public RnnKernel {
       TFPLUG_ASSIGN_OR_RETURN(of_h, Allocate(run, all));
     }
     TFPLUG_RETURN_IF_ERROR(Fill(run, product, 0));
-    TFPLUG_RETURN_IF_ERROR(Copy(run, AtIndex(dh, p), past));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, ir::AtIndex(dh, p), past));
     if (cell.has_cell()) {
       TFPLUG_ASSIGN_OR_RETURN(of_cell, Allocate(run, matrix));
-      TFPLUG_RETURN_IF_ERROR(Copy(run, AtIndex(dc, p), of_cell));
+      TFPLUG_RETURN_IF_ERROR(Copy(run, ir::AtIndex(dc, p), of_cell));
     }
     const auto from = [&](const Operand& states) {
       return ir::Range(states, 0, is_reverse, sizes.time + is_reverse);
@@ -141,9 +141,9 @@ class RnnGradient final : public RnnKernel {
     TFPLUG_RETURN_IF_ERROR(
         RunSteps(run, !is_reverse, of_h, weights, product, in, out));
     TFPLUG_RETURN_IF_ERROR(
-        run.launcher().Map(add_, {product, past}, {AtIndex(first_dh, p)}));
+        run.launcher().Map(add_, {product, past}, {ir::AtIndex(first_dh, p)}));
     if (cell.has_cell()) {
-      TFPLUG_RETURN_IF_ERROR(Copy(run, of_cell, AtIndex(first_dc, p)));
+      TFPLUG_RETURN_IF_ERROR(Copy(run, of_cell, ir::AtIndex(first_dc, p)));
     }
     TFPLUG_RETURN_IF_ERROR(AddInputGradient(
         run, AsRows(of_x), weights, AsRows(below), p % sizes.directions > 0));
@@ -160,8 +160,9 @@ class RnnGradient final : public RnnKernel {
                         std::vector<Operand> out) const {
     const int64_t steps = of_h.dim(0), first = is_reverse ? steps - 1 : 0;
     std::vector<Operand> first_in, first_out;
-    for (const Operand& view : in) first_in.push_back(AtIndex(view, first));
-    for (const Operand& view : out) first_out.push_back(AtIndex(view, first));
+    for (const Operand& view : in) first_in.push_back(ir::AtIndex(view, first));
+    for (const Operand& view : out)
+      first_out.push_back(ir::AtIndex(view, first));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         gradient_, absl::MakeSpan(first_in), absl::MakeSpan(first_out)));
     const auto others = [&](const Operand& view) {
@@ -173,7 +174,7 @@ class RnnGradient final : public RnnKernel {
     TFPLUG_RETURN_IF_ERROR(Recur(
         run, is_reverse, ir::Range(of_h, 0, is_reverse, steps - !is_reverse),
         weights.of_state, product, gradient_, std::move(in), std::move(out)));
-    return run.launcher().MatMul(AtIndex(of_h, steps - 1 - first),
+    return run.launcher().MatMul(ir::AtIndex(of_h, steps - 1 - first),
                                  weights.of_state, product);
   }
 

@@ -17,8 +17,6 @@
 // needs.
 namespace tfplug::op_kernels_internal {
 
-using ir::AtIndex;
-
 // Returns `view` with its steps, the first dimension, in the opposite order.
 inline Operand Reversed(Operand view) {
   view.Advance((view.dim(0) - 1) * view.stride(0));
