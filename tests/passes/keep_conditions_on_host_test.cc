@@ -62,18 +62,31 @@ TEST_CASE("the logic of comparisons on the host is computed there") {
 }
 
 TEST_CASE("an input in device memory, or on another device") {
-  for (const bool is_float : {true, false}) {
+  for (const char* device : {"SIM:0", "SIM:1", "CPU:0"}) {
     Loop loop;
     Loop::AddKernels(kOnHostLabel);
-    if (is_float) {
-      loop.graph.FindNode("b").SetAttr("T", DataType::kFloat);
+    const Node b = loop.graph.FindNode("b");
+    const bool is_own = b.device().find(device) != std::string::npos;
+    if (is_own) {
+      b.SetAttr("T", DataType::kFloat);
     } else {
-      loop.graph.FindNode("b").SetDevice("/device:CPU:0");
+      b.SetDevice(std::string("/device:") + device);
     }
     loop.Run();
-    CHECK(Loop::LabelOf(loop.both).empty());
-    CHECK(Loop::LabelOf(loop.inverse).empty());
+    const bool is_on_host = std::string(device) == "CPU:0";
+    CHECK((Loop::LabelOf(loop.both) == kOnHostLabel) == is_on_host);
+    CHECK((Loop::LabelOf(loop.inverse) == kOnHostLabel) == is_on_host);
   }
+}
+
+TEST_CASE("inputs that all come from the CPU are no reason to move an op") {
+  Loop loop;
+  Loop::AddKernels(kOnHostLabel);
+  for (const char* name : {"a", "b"}) {
+    loop.graph.FindNode(name).SetDevice("/device:CPU:0");
+  }
+  loop.Run();
+  CHECK(Loop::LabelOf(loop.both).empty());
 }
 
 TEST_CASE("nodes of other devices, and of a kernel that someone chose") {

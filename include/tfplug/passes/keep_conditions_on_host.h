@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/internal/release.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
@@ -23,9 +24,10 @@ namespace tfplug {
 // LogicalAnd of two comparisons is an op of the device: each iteration of
 // Keras' RNNs copies the comparisons to the device and waits for the result,
 // which the loop needs on the host. The pass gives a LogicalAnd, LogicalOr or
-// LogicalNot whose inputs are all in host memory the label kOnHostLabel, for
-// which backends register a kernel (op_kernels/math.h). Without such a kernel
-// in this library it does nothing.
+// LogicalNot whose inputs are all in host memory, at least one of them of this
+// device, the label kOnHostLabel, for which backends register a kernel
+// (op_kernels/math.h). The others may come from the CPU, such as whether an
+// Optional has a value. Without such a kernel in this library it does nothing.
 //
 // It does not run in TensorFlow 2.17, whose loops with lists fail with "stream
 // cannot wait for itself" if a copy comes at the wrong time: see
@@ -63,13 +65,16 @@ class KeepConditionsOnHost : public GraphPass {
         });
   }
   static bool ReadsHost(Node node) {
+    bool reads_own = false;
     for (const Input& input : node.inputs()) {
-      if (input.from.node.device() != node.device() ||
-          !IsOnHost(input.from.node)) {
+      const Node from = input.from.node;
+      if (from.device() == node.device() && IsOnHost(from)) {
+        reads_own = true;
+      } else if (internal::DeviceTypeOf(from.device()) != "CPU") {
         return false;
       }
     }
-    return node.num_inputs() > 0;
+    return reads_own;
   }
   // Returns whether the outputs of a node are in host memory.
   static bool IsOnHost(Node node) {
