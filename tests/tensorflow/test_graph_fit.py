@@ -77,7 +77,8 @@ def fit(optimizer, device):
         if device in where:
             found |= {n.op for g in graphs for n in g.node if
                       n.device.endswith("CPU:0")}
-    on_device = model.trainable_variables[0].value.device
+    variable = model.trainable_variables[0]
+    on_device = getattr(variable, "device", None) or variable.value.device  # Keras 2, 3
     assert f"{device}:0" in on_device, on_device
     return losses, sorted(found)
 

@@ -6,19 +6,19 @@
 
 #include "absl/status/status.h"
 #include "tfplug/base/internal/python.h"
-#include "tfplug/base/internal/tensorflow.h"
 
 #pragma GCC visibility push(hidden)
 
 // Lists of tensors in eager mode. TensorFlow 2.19 to 2.21 export no function with
-// which a kernel can read a list to add or clear its tensors, and no release has
+// which a kernel can read a list to add or clear its tensors, earlier ones crash if
+// it is a map of tensors, which kernels cannot tell from a list, and no release has
 // lists of bool on a plug-in's device. Graph passes replace the ops in functions
 // (LowerListGradients, CastBoolLists); an eager call runs on the CPU instead, and
 // TensorFlow copies the tensors.
 namespace tfplug::internal {
 
 inline constexpr char kPythonLists[] = R"py(
-def compute_lists_on_host(device_type, has_sums):
+def compute_lists_on_host(device_type):
   import inspect
   from tensorflow.python.eager import context
   from tensorflow.python.framework import dtypes
@@ -50,9 +50,8 @@ def compute_lists_on_host(device_type, has_sums):
       replace_function(inspect.unwrap(getattr(module, name)),
                        f"_tfplug_{device_type}_{op}", call)
 
-  if not has_sums:
-    wrap(math, "add_n", "AddN", "inputs", dtypes.variant)
-    wrap(arrays, "zeros_like", "ZerosLike", "x", dtypes.variant)
+  wrap(math, "add_n", "AddN", "inputs", dtypes.variant)
+  wrap(arrays, "zeros_like", "ZerosLike", "x", dtypes.variant)
   for function, argument in (("from_tensor", "tensor"), ("set_item", "item"),
                              ("get_item", "element_dtype"),
                              ("pop_back", "element_dtype"),
@@ -66,11 +65,8 @@ def compute_lists_on_host(device_type, has_sums):
 // in a process without Python. TensorFlow must have been imported. Any thread;
 // acquires Python's GIL.
 inline absl::Status ComputeListsOnHost(const std::string& device_type) {
-  const bool has_sums = tensorflow.TF_AddNVariant != nullptr &&
-                        tensorflow.TF_ZerosLikeVariant != nullptr;
   if (RunInPython(std::string(kPythonReplace) + kPythonLists,
-                  "compute_lists_on_host(\"" + device_type + "\", " +
-                      (has_sums ? "True" : "False") + ")")) {
+                  "compute_lists_on_host(\"" + device_type + "\")")) {
     return absl::OkStatus();
   }
   return absl::InternalError(
