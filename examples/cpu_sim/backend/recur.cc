@@ -2,7 +2,7 @@
 #include <tfplug/host/host.h>
 #include <tfplug/ir/views.h>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -42,8 +42,9 @@ DeviceViews FirstStepOf(Operands views, int64_t begin, int64_t end) {
 }
 
 void Advance(Operands steps, DeviceViews& parts) {
-  for (size_t i = 0; i < parts.size(); ++i)
+  for (size_t i = 0; i < parts.size(); ++i) {
     parts[i].Advance(steps[i].stride(0));
+  }
 }
 
 // Runs all steps for some rows.

@@ -85,10 +85,10 @@ class RnnForward final : public RnnKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand of_h,
                             Allocate(run, {sizes.batch, sizes.width()}));
     const auto from = [&](const Operand& states) {
-      return ir::Range(states, 0, is_reverse, sizes.time + is_reverse);
+      return sizes.StatesOf(states, is_reverse);
     };
     const auto to = [&](const Operand& states) {
-      return ir::Range(states, 0, !is_reverse, sizes.time + !is_reverse);
+      return sizes.StatesOf(states, !is_reverse);
     };
     std::vector<Operand> in, out;
     AddParts(of_x, cell.gates, in);

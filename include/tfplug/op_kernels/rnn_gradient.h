@@ -117,10 +117,10 @@ class RnnGradient final : public RnnKernel {
       TFPLUG_RETURN_IF_ERROR(Copy(run, ir::AtIndex(dc, p), of_cell));
     }
     const auto from = [&](const Operand& states) {
-      return ir::Range(states, 0, is_reverse, sizes.time + is_reverse);
+      return sizes.StatesOf(states, is_reverse);
     };
     const auto to = [&](const Operand& states) {
-      return ir::Range(states, 0, !is_reverse, sizes.time + !is_reverse);
+      return sizes.StatesOf(states, !is_reverse);
     };
     std::vector<Operand> in = {dy, sizes.ForSteps(product),
                                sizes.ForSteps(past)};
@@ -161,8 +161,9 @@ class RnnGradient final : public RnnKernel {
     const int64_t steps = of_h.dim(0), first = is_reverse ? steps - 1 : 0;
     std::vector<Operand> first_in, first_out;
     for (const Operand& view : in) first_in.push_back(ir::AtIndex(view, first));
-    for (const Operand& view : out)
+    for (const Operand& view : out) {
       first_out.push_back(ir::AtIndex(view, first));
+    }
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         gradient_, absl::MakeSpan(first_in), absl::MakeSpan(first_out)));
     const auto others = [&](const Operand& view) {

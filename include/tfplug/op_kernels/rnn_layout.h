@@ -93,6 +93,10 @@ struct RnnSizes {
     return ForSteps(ir::WithDim(
         ir::Range(weights.state_bias, 0, width() - units, width()), 0, batch));
   }
+  // Returns `time` of the time + 1 states, from the first or the second one on.
+  Operand StatesOf(const Operand& states, bool from_second) const {
+    return ir::Range(states, 0, from_second, time + from_second);
+  }
   // Returns a view that is the same in all steps.
   Operand ForSteps(const Operand& of_step) const {
     return ir::WithDim(of_step, 0, time);
