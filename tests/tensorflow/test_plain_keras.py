@@ -345,6 +345,24 @@ def test_logs_stay_on_the_device_until_a_callback_reads_them():
     assert {k: len(v) for k, v in device.value[2].items()} == {"old": 4, "new": 4, "test": 4}
 
 
+def fit_of_a_failing_device(verbose):
+    import tensorflow as tf
+    with tf.device("SIM:0"):
+        model, x, y = _compiled("mlp", "SIM")
+        return model.fit(x, y, 16, epochs=3, verbose=verbose).history["loss"]
+
+
+@NEEDS_KERAS_3
+@pytest.mark.parametrize("verbose", [0, 2])  # without and with a callback for batches
+@pytest.mark.parametrize("after", [100, 200])  # in the first epoch, and in a later one
+def test_fit_raises_an_error_of_the_device(verbose, after):
+    """Keras ignores it where it reads logs, and the next ones could be anything."""
+    result = harness.run(fit_of_a_failing_device, verbose, env={
+        "CPU_SIM_FAULT": f"hook=device,kind=error,after={after}"})
+    assert "injected: device failed" in result.log, result  # it was reached
+    assert "SyncAll failed" in result.error or "Unexpected Event status" in result.log, result
+
+
 def steps_between_waits():
     """Returns how many tensors fit() reads in the 31 steps after the first 32, in the
     64th, and in the 64 after that."""

@@ -18,6 +18,8 @@
 //   the function returns the logs themselves, on the device.
 // * Keras reads the logs after each step, and throws them away if no callback has a
 //   function for the end of a batch. Here, they stay unread then.
+// * Where Keras reads them, it ignores errors, such as that of the device's work, which
+//   would be lost. Here, they are raised.
 namespace tfplug::internal {
 
 inline constexpr char kPythonFit[] = R"py(
@@ -79,13 +81,23 @@ def fit_without_waiting():
     wrap("on_train_batch_end", "on_train_batch_end", "on_batch_end")
     wrap("on_test_batch_end", "on_test_batch_end")
 
+  def raise_errors_of_logs(module):
+    def read(original, names, args, kwargs):
+      for tensor in tf.nest.flatten((args, kwargs)):
+        if isinstance(tensor, ops.EagerTensor) and tensor.dtype.is_numpy_compatible:
+          tensor.numpy()
+      return original(*args, **kwargs)
+
+    replace_function(module.pythonify_logs, "_tfplug_pythonify_logs", read)
+
   after_import("keras.src.callbacks.callback_list", read_logs_if_used)
+  after_import("keras.src.utils.python_utils", raise_errors_of_logs)
 )py";
 
 // Adapts Keras, now or when it is imported. Does nothing in a process without
 // Python. TensorFlow must have been imported. Any thread; acquires Python's GIL.
 inline absl::Status FitWithoutWaiting() {
-  if (RunInPython(std::string(kPythonAfterImport) + kPythonFit,
+  if (RunInPython(std::string(kPythonReplace) + kPythonAfterImport + kPythonFit,
                   "fit_without_waiting()")) {
     return absl::OkStatus();
   }
