@@ -313,7 +313,7 @@ def fit_with_callbacks(device):
             return history["loss"], len(reads)
 
         results = {"plain": fit(epochs=2), "old": fit(callbacks=[Old()]),
-                   "new": fit(callbacks=[new]), "several steps": None}
+                   "new": fit(callbacks=[new])}
         results["test"] = model.evaluate(x, y, 16, verbose=0, callbacks=[Test()])
         iterator = iter(tf.data.Dataset.from_tensor_slices((x, y)).batch(32))
         logs = model.train_function(iterator)["loss"]

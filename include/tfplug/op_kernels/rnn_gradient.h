@@ -138,8 +138,8 @@ class RnnGradient final : public RnnKernel {
     if (cell.has_candidate()) AddParts(of_h, cell.gates, out);
     out.push_back(sizes.ForSteps(past));
     if (cell.has_cell()) out.push_back(sizes.ForSteps(of_cell));
-    TFPLUG_RETURN_IF_ERROR(
-        RunSteps(run, !is_reverse, of_h, weights, product, in, out));
+    TFPLUG_RETURN_IF_ERROR(RunSteps(run, !is_reverse, of_h, weights, product,
+                                    std::move(in), std::move(out)));
     TFPLUG_RETURN_IF_ERROR(
         run.launcher().Map(add_, {product, past}, {ir::AtIndex(first_dh, p)}));
     if (cell.has_cell()) {

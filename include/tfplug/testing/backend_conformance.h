@@ -106,6 +106,7 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(
       add([=](CaseMaker& maker) { return MakeFourierCase(maker, type); });
     }
   }
+  // At the end, because the position of a subject is a part of its seed.
   for (const DataType type : types) {
     if (type == DataType::kBool) continue;
     add([=](CaseMaker& maker) { return MakeRecurCase(maker, type); });

@@ -35,14 +35,17 @@ def fit_without_waiting():
 
   steps = itertools.count(1)
 
+  def wait_for(tensors):
+    for tensor in tensors:
+      if isinstance(tensor, ops.EagerTensor) and tensor.dtype.is_numpy_compatible:
+        tensor.numpy()
+
   class Present(collections.namedtuple("Present", "value")):
     """An Optional that has a value. A function can return it."""
 
     def has_value(self):
       if next(steps) % STEPS_AHEAD == 0:  # bounds what is enqueued
-        for tensor in tf.nest.flatten(self.value, expand_composites=True)[:1]:
-          if isinstance(tensor, ops.EagerTensor):
-            tensor.numpy()
+        wait_for(tf.nest.flatten(self.value, expand_composites=True)[:1])
       return True
 
     def get_value(self):
@@ -83,9 +86,7 @@ def fit_without_waiting():
 
   def raise_errors_of_logs(module):
     def read(original, names, args, kwargs):
-      for tensor in tf.nest.flatten((args, kwargs)):
-        if isinstance(tensor, ops.EagerTensor) and tensor.dtype.is_numpy_compatible:
-          tensor.numpy()
+      wait_for(tf.nest.flatten((args, kwargs)))
       return original(*args, **kwargs)
 
     replace_function(module.pythonify_logs, "_tfplug_pythonify_logs", read)
@@ -103,8 +104,7 @@ inline absl::Status FitWithoutWaiting() {
   }
   return absl::InternalError(
       "cannot wrap the functions of Keras' fit; Python printed the reason "
-      "above. "
-      "fit() waits for the device after each step");
+      "above. fit() waits for the device after each step");
 }
 
 }  // namespace tfplug::internal
