@@ -31,6 +31,10 @@ def mlp_small():
     return model, *_data((64,), 32, 400)
 
 
+def mlp_at_once():
+    return mlp_small()
+
+
 def mlp_large():
     model = Sequential([Input((784,)), layers.Dense(512, "relu"),
                         layers.Dense(256, "relu"), layers.Dense(10)])
@@ -130,6 +134,8 @@ def resnet50():
     return model, *_data((224, 224, 3), 32, 6)
 
 
+# Arguments of compile().
+OPTIONS = {"mlp_at_once": {"steps_per_execution": 20}}
 NAMED = {
     "MLP 64-32-10, batch 32": mlp_small,
     "MLP 784-512-256-10, batch 128": mlp_large,
@@ -143,6 +149,7 @@ HELD_OUT = {
     "GRU(64), 1 to 32 tokens, batch 32": gru,
     "1 x 1 convolutions, 32 x 32 x 64, batch 16": pointwise,
     "Conv1D, 256 x 8, batch 32": conv1d,
+    "MLP 64-32-10, batch 32, 20 steps at once": mlp_at_once,
 }
 LARGE = {
     "four transformer blocks, width 512, 128 tokens, batch 32": transformer_large,

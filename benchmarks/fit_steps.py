@@ -36,7 +36,8 @@ def main(name, device, library=None):
         model.compile(
             "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             metrics=["accuracy"],
-            jit_compile=device == "XLA" or keras.backend.backend() == "jax")
+            jit_compile=device == "XLA" or keras.backend.backend() == "jax",
+            **fit_models.OPTIONS.get(name, {}))
         for _ in sys.stdin:
             start = time.perf_counter()
             history = model.fit(inputs, labels, batch, verbose=0)

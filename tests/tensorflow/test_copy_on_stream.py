@@ -112,3 +112,43 @@ def test_a_copy_that_fails_fails_its_op(hook):
     error, after = harness.run(failure, hook).value
     assert hook in error
     assert after == [2, 0]
+
+
+def loop_over_dataset(device):
+    """Returns the result of a loop that carries the next element of a dataset and an
+    optional result, as Keras' with `steps_per_execution` does, and what the copies from
+    the device in its body copy that wait for all kernels."""
+    import graph_runs
+    import tensorflow as tf
+    data = tf.data.Dataset.from_tensor_slices(np.arange(12, dtype="float32")).batch(2)
+    with tf.device(device):
+        total = tf.Variable([1., 2.])
+
+        @tf.function(jit_compile=False)
+        def run(iterator):
+            last = tf.experimental.Optional.from_value(tf.zeros([2]))
+            element = iterator.get_next_as_optional()
+            i = 0
+            while i < 5 and element.has_value():
+                if i != 2:
+                    total.assign(total * 2. + element.get_value())
+                last = tf.experimental.Optional.from_value(total + 1.)
+                if i < 4:
+                    element = iterator.get_next_as_optional()
+                i += 1
+            return last.get_value(), tf.cast(i, tf.float32)
+
+        result, functions = graph_runs.recorded(lambda: run(iter(data)))
+    nodes = {node.name: node for nodes in functions for node in nodes}
+    return [[value.numpy().tolist() for value in (*result, total)],
+            [nodes[node.input[0].split(":")[0]].op for node in nodes.values()
+             if node.op == "_Send" and "while/body" in node.name
+             and "SIM" in node.attr["send_device"].s.decode()]]
+
+
+def test_a_loop_over_a_dataset_does_not_wait_for_the_device():
+    """See keep_optionals_on_host.h."""
+    ours, cpus = harness.run_each(loop_over_dataset, [["/device:SIM:0"], ["/CPU:0"]])
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    assert ours.value[0] == cpus.value[0]
+    assert ours.value[1] == []

@@ -100,6 +100,10 @@ struct OptimizerSettings {
   // effect for TensorFlow's own device types (CPU, GPU, TPU), and if the
   // library has no backend.
   bool keep_conditions_on_host = true;
+  // Runs KeepOptionalsOnHost (passes/keep_optionals_on_host.h) before the
+  // author's passes: loops over datasets do not wait for the device in each
+  // iteration. Has no effect for TensorFlow's own device types (CPU, GPU, TPU).
+  bool keep_optionals_on_host = true;
   // Runs RecomputeLoopValues (passes/recompute_loop_values.h) before the
   // author's passes: the gradient of a loop computes the loop's counter instead
   // of reading it from a list on the device. Has no effect for TensorFlow's own

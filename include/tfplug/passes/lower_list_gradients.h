@@ -17,7 +17,7 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
-#include "tfplug/passes/internal/list_values.h"
+#include "tfplug/passes/internal/variant_values.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -48,7 +48,7 @@ namespace tfplug {
 class LowerListGradients : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
-    for (Node node : passes_internal::ListValues::OnMaps(graph)) {
+    for (Node node : passes_internal::VariantValues::OnMaps(graph)) {
       if (IsOurs(context, node)) MoveToCpu(node);
     }
     const bool has_kernels =
@@ -100,7 +100,7 @@ class LowerListGradients : public GraphPass {
     kListsOnCpu,  // of a type that no plug-in's device has lists of
   };
   static Kind KindOf(const PassContext& context, Node node) {
-    const auto type = passes_internal::ListValues::ElementType(node);
+    const auto type = passes_internal::VariantValues::ElementType(node);
     if (!type || *type == DataType::kVariant) return Kind::kOther;
     if (!IsOnEachDevice(*type)) return Kind::kListsOnCpu;
     const bool can_add = *type == DataType::kInt32 || !context.HasAnyKernel() ||

@@ -17,6 +17,7 @@
 #include "tfplug/passes/internal/pass_list.h"
 #include "tfplug/passes/internal/pluggable.h"
 #include "tfplug/passes/keep_conditions_on_host.h"
+#include "tfplug/passes/keep_optionals_on_host.h"
 #include "tfplug/passes/keep_to_own_kernels.h"
 #include "tfplug/passes/lower_list_gradients.h"
 #include "tfplug/passes/lower_variable_updates.h"
@@ -42,6 +43,10 @@ TFPLUG_SEPARABLE void AppendFirstPasses(
   if (settings.keep_conditions_on_host &&
       KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease())) {
     entries.push_back(MakePassEntry<KeepConditionsOnHost>());
+  }
+  if (settings.keep_optionals_on_host &&
+      KeepOptionalsOnHost::IsSafeIn(internal::CurrentRelease())) {
+    entries.push_back(MakePassEntry<KeepOptionalsOnHost>());
   }
   if (settings.recompute_loop_values &&
       RecomputeLoopValues::IsSafeIn(internal::CurrentRelease())) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_PASSES_INTERNAL_LIST_VALUES_H_
-#define TFPLUG_PASSES_INTERNAL_LIST_VALUES_H_
+#ifndef TFPLUG_PASSES_INTERNAL_VARIANT_VALUES_H_
+#define TFPLUG_PASSES_INTERNAL_VARIANT_VALUES_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -21,29 +21,62 @@
 
 namespace tfplug::passes_internal {
 
-// Proves that a variant is a list of tensors. A variant can also be an
-// optional, in which nested gradients of branches keep their values, or a map.
+// Proves what a variant is: a list of tensors, a map, or an optional, such as
+// the next elements of a dataset or the values that nested gradients of
+// branches keep.
 //
 // Examines the value and all values that are the same one, or of the same kind,
-// because an op forwards, adds or merges them. One of them must be produced or
-// read by an op on lists, and none by an op on optionals. The origin of the
-// others may be unknown: they may be arguments of the function.
-class ListValues {
+// because an op forwards, adds or merges them. The origin of some of them may
+// be unknown: they may be arguments of the function.
+class VariantValues {
  public:
-  // Returns the type of the list's elements; none if the graph does not show
-  // that the value is a list, or of which type.
+  // Ops whose outputs are of the same kind as all their variant inputs.
+  static bool Forwards(absl::string_view op) {
+    static constexpr absl::string_view kOps[] = {
+        "Identity", "StopGradient",  "PreventGradient", "Snapshot", "Enter",
+        "Exit",     "NextIteration", "Switch",          "_SwitchN", "Merge",
+        "AddN",     "ZerosLike"};
+    return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+  }
+
+  // Returns the type of a list's elements; none if the graph does not show
+  // that the value is a list, or of which type. One of the values must be
+  // produced or read by an op on lists, and none by an op on others.
   static std::optional<DataType> ElementType(Output value) {
-    ListValues values;
+    VariantValues values;
     values.Add(value);
     values.Examine(/*all=*/false);
     if (values.is_other_) return std::nullopt;
     return values.element_type_;
   }
 
+  // Optionals that may be the same ones.
+  struct Optionals {
+    std::vector<Node> carriers;  // Nodes that forward them, such as a Switch.
+    std::vector<Node> others;    // Nodes that make or use them.
+  };
+  static std::vector<Optionals> OnOptionals(Graph& graph) {
+    std::vector<Optionals> found;
+    std::set<std::pair<uint32_t, int>> seen;
+    for (const char* op :
+         {"IteratorGetNextAsOptional", "OptionalFromValue", "OptionalNone"}) {
+      if (!graph.has_op(op)) continue;
+      for (Node node : graph.nodes(op)) {
+        if (seen.count({node.id(), 0}) > 0) continue;
+        VariantValues values;
+        values.Add(node);
+        values.Examine(/*all=*/true);
+        seen.insert(values.seen_.begin(), values.seen_.end());
+        found.push_back(values.AsOptionals());
+      }
+    }
+    return found;
+  }
+
   // Returns the nodes that forward, add or merge maps, such as the Identity of
   // one.
   static std::vector<Node> OnMaps(Graph& graph) {
-    ListValues values;
+    VariantValues values;
     for (const char* op :
          {"TensorMapInsert", "TensorMapErase", "TensorMapLookup",
           "TensorMapHasKey", "TensorMapSize", "TensorMapStackKeys"}) {
@@ -65,14 +98,6 @@ class ListValues {
   }
 
  private:
-  // Ops whose outputs are of the same kind as all their variant inputs.
-  static bool Forwards(absl::string_view op) {
-    static constexpr absl::string_view kOps[] = {
-        "Identity", "StopGradient",  "PreventGradient", "Snapshot", "Enter",
-        "Exit",     "NextIteration", "Switch",          "_SwitchN", "Merge",
-        "AddN",     "ZerosLike"};
-    return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
-  }
   // Returns whether output 0 of the op is a list.
   static bool MakesList(absl::string_view op) {
     static constexpr absl::string_view kOps[] = {
@@ -96,7 +121,8 @@ class ListValues {
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
   static bool MakesOptional(absl::string_view op) {
-    return op == "OptionalFromValue" || op == "OptionalNone";
+    return op == "OptionalFromValue" || op == "OptionalNone" ||
+           op == "IteratorGetNextAsOptional";
   }
   static bool ReadsOptional(absl::string_view op) {
     return op == "OptionalGetValue" || op == "OptionalHasValue";
@@ -158,6 +184,18 @@ class ListValues {
     }
   }
 
+  Optionals AsOptionals() const {
+    Optionals optionals;
+    for (const Output& value : examined_) {
+      (Forwards(value.node.op()) ? optionals.carriers : optionals.others)
+          .push_back(value.node);
+      for (const Use& use : value.node.uses(value.port)) {
+        if (!Forwards(use.node.op())) optionals.others.push_back(use.node);
+      }
+    }
+    return optionals;
+  }
+
   void NoteList(Node op) {
     const auto type = op.GetAttr<DataType>("element_dtype");
     if (!type.ok()) return;  // Such as TensorListLength.
@@ -175,4 +213,4 @@ class ListValues {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_PASSES_INTERNAL_LIST_VALUES_H_
+#endif  // TFPLUG_PASSES_INTERNAL_VARIANT_VALUES_H_
