@@ -2,8 +2,9 @@
 """Uses tfplug as other projects do: as a Meson subproject, installed, and as a Python
 package; with Meson, pkg-config and CMake.
 
-  consumer_test.py PROJECT_ROOT WORK_DIR
-      (environment: CXX, PKG_CONFIG_PATH for Abseil)
+  consumer_test.py PROJECT_ROOT WORK_DIR [ConsumerTest | PythonPackageTest]
+      (environment: CXX, PKG_CONFIG_PATH for Abseil; the second needs meson-python, and
+      the build two directories above WORK_DIR, for tfplug's compiled library)
 """
 
 import hashlib
@@ -19,9 +20,11 @@ import sys
 import unittest
 
 ROOT, WORK = (pathlib.Path(p) for p in sys.argv[1:3])
+BUILD = WORK.parents[1]
 del sys.argv[1:3]
 MESON = os.environ.get("MESON", "meson")
 SOURCE = ROOT / "tests/consumer"
+WORK.mkdir(parents=True, exist_ok=True)
 
 
 def run(*command, **variables):
@@ -331,9 +334,10 @@ def check_renamed(tfplug, work):
 
 
 def check_copied_examples(tfplug, work):
-    """Builds copies of the examples: a whole plug-in, and devices of which the tests
-    run where there is a driver."""
-    path = f"{tfplug('--pkgconfigdir')}:{os.environ.get('PKG_CONFIG_PATH', '')}"
+    """Builds copies of the examples with tfplug's library, compiled: whole plug-ins, and
+    devices of which the tests run where there is a driver."""
+    path = f"{tfplug('--pkgconfigdir')}:{tfplug('abseil', '--pkgconfigdir')}"
+    compiler = {"CXX": shutil.which("clang++") or os.environ.get("CXX", "c++")}
     headers = {"opencl": "CL/cl.h", "vulkan": "glslang/Public/resource_limits_c.h"}
     for origin in ("vulkan", "cuda_like", "opencl"):
         if not pathlib.Path("/usr/include", headers.get(origin, "")).exists():
@@ -344,7 +348,7 @@ def check_copied_examples(tfplug, work):
                 if re.search(rf"\b{origin.upper()}_\w*H_\b", path.read_text())]
         assert left == [], f"include guards of the example are left: {left}"
         run(MESON, "setup", "-Doptimization=0", project / "build", project,
-            PKG_CONFIG_PATH=path)  # fmt: skip
+            PKG_CONFIG_PATH=path, **compiler)  # fmt: skip
         run(MESON, "compile", "-C", project / "build", "conformance")
         run(MESON, "test", "-C", project / "build", "--no-rebuild",
             TFPLUG_CACHE_DIR=str(work))  # fmt: skip
@@ -389,7 +393,24 @@ class ConsumerTest(unittest.TestCase):
         run("cmake", "-G", "Ninja", "-S", documented, "-B", documented / "build",
             f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}")  # fmt: skip
 
-    @unittest.skipUnless(importlib.util.find_spec("mesonpy"), "needs meson-python")
+    def test_cmake_without_abseil_names_the_remedy(self):
+        prefix = WORK / "headers"
+        shutil.rmtree(prefix, ignore_errors=True)
+        build = WORK / "headers_build"
+        run(MESON, "setup", "--wipe" if build.exists() else "--reconfigure", build, ROOT,
+            f"--prefix={prefix}", "-Dtests=disabled", "-Dexamples=disabled")  # fmt: skip
+        run(MESON, "install", "-C", build)
+        with self.assertRaisesRegex(AssertionError, r"(?s)tfplug abseil.*SOURCE_DIR"):
+            check_cmake(f"-DCMAKE_PREFIX_PATH={prefix}", WORK / "no_abseil",
+                        "-DTFPLUG_ABSEIL_URL=file:///nowhere.tar.gz",
+                        "-DCMAKE_IGNORE_PREFIX_PATH=/usr",
+                        XDG_CACHE_HOME=str(WORK))  # fmt: skip
+        # The remedy works in the same build directory.
+        check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", WORK / "no_abseil",
+                    is_new=False)  # fmt: skip
+
+
+class PythonPackageTest(unittest.TestCase):
     def test_python_package(self):
         wheels, site = WORK / "wheels", WORK / "site"
         for directory in (wheels, site):
@@ -426,7 +447,14 @@ class ConsumerTest(unittest.TestCase):
         self.assertTrue(header.is_file())
         check_new_projects(tfplug, site)
         check_renamed(tfplug, site)
-        check_copied_examples(tfplug, site)
+        compiled = WORK / "compiled"
+        shutil.rmtree(compiled, ignore_errors=True)
+        run(*pip, "install", "--no-deps", "--no-index", "--target", compiled,
+            run(sys.executable, ROOT / "tools/lib/compiled_wheel.py", wheel, BUILD,
+                abseil()).strip())
+        check_copied_examples(
+            lambda *arguments: run(compiled / "bin/tfplug", *arguments,
+                                   PYTHONPATH=str(compiled)).strip(), compiled)
         if shutil.which("bazel"):
             check_bazel(tfplug, site)
         for command in (("sbom", "/nowhere.so"), ("sbom", WORK),
@@ -439,22 +467,6 @@ class ConsumerTest(unittest.TestCase):
             self.assertIn(f"usage: tfplug {command} ", usage)
         self.assertEqual(tfplug("--list", program="tfplug-check"),
                          tfplug("check", "--list"))
-
-    def test_cmake_without_abseil_names_the_remedy(self):
-        prefix = WORK / "headers"
-        shutil.rmtree(prefix, ignore_errors=True)
-        build = WORK / "headers_build"
-        run(MESON, "setup", "--wipe" if build.exists() else "--reconfigure", build, ROOT,
-            f"--prefix={prefix}", "-Dtests=disabled", "-Dexamples=disabled")  # fmt: skip
-        run(MESON, "install", "-C", build)
-        with self.assertRaisesRegex(AssertionError, r"(?s)tfplug abseil.*SOURCE_DIR"):
-            check_cmake(f"-DCMAKE_PREFIX_PATH={prefix}", WORK / "no_abseil",
-                        "-DTFPLUG_ABSEIL_URL=file:///nowhere.tar.gz",
-                        "-DCMAKE_IGNORE_PREFIX_PATH=/usr",
-                        XDG_CACHE_HOME=str(WORK))  # fmt: skip
-        # The remedy works in the same build directory.
-        check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", WORK / "no_abseil",
-                    is_new=False)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -135,6 +135,21 @@ TEST_CASE("the device waits for the CPU by a value in host memory") {
       d = NoOp(^a) @CPU)") == "");
 }
 
+TEST_CASE("each device waits by a value of its own") {
+  CHECK(After(R"(
+      a = NoOp() @CPU
+      b = NoOp(^a)
+      c = NoOp(^a) @/device:SIM:1)",
+              R"(
+      a = NoOp() @CPU
+      a/done: int32 = 0 (^a) @CPU
+      a/seen = Identity(a/done) @/device:SIM:1 {T=int32}
+      a/done_1: int32 = 0 (^a) @CPU
+      a/seen_1 = Identity(a/done_1) {T=int32}
+      b = NoOp(^a/seen_1)
+      c = NoOp(^a/seen) @/device:SIM:1)") == "");
+}
+
 TEST_CASE("what carries an optional on the CPU need not wait for kernels") {
   CHECK(After(R"(
       updates = NoOp()

@@ -427,7 +427,8 @@ configure() {
     return
   fi
   rm -rf "$directory"
-  quietly "meson setup ${directory#"$TFPLUG_ROOT"/}" \
+  # The tests need the packages of that Python.
+  PATH=$TFPLUG_VENV/bin:$PATH quietly "meson setup ${directory#"$TFPLUG_ROOT"/}" \
     "$MESON" setup "$directory" "$TFPLUG_ROOT" "$@" || return 1
   echo "$arguments" >"$stamp"
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,15 +60,16 @@ class KeepOptionalsOnHost : public GraphPass {
         MoveToCpu(optionals.carriers, context);
       }
     }
-    std::map<Node, std::vector<Node>> users_of;
+    std::map<std::pair<Node, std::string>, std::vector<Node>> users_of;
     for (Node user : graph.nodes()) {
       for (int i = 0; i < user.num_controls(); ++i) {
         const Node from = user.control(i);
-        if (IsOrderOfHost(from, user, context)) users_of[from].push_back(user);
+        if (!IsOrderOfHost(from, user, context)) continue;
+        users_of[{from, std::string(user.device())}].push_back(user);
       }
     }
-    for (const auto& [from, users] : users_of) {
-      TFPLUG_RETURN_IF_ERROR(OrderOnHost(graph, from, users));
+    for (const auto& [edge, users] : users_of) {
+      TFPLUG_RETURN_IF_ERROR(OrderOnHost(graph, edge.first, users));
     }
     return absl::OkStatus();
   }
@@ -126,8 +128,8 @@ class KeepOptionalsOnHost : public GraphPass {
            from.node.input(0) == from.node.input(1);
   }
 
-  // Makes `users` run after `from`, which is on another device than they are,
-  // by means of a value in host memory.
+  // Makes `users`, which are on one device, run after `from`, which is on
+  // another one, by means of a value in host memory.
   static absl::Status OrderOnHost(Graph& graph, Node from,
                                   const std::vector<Node>& users) {
     const std::string name(from.name());
