@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -220,6 +222,52 @@ TEST_CASE("Map changes its inputs in place") {
       CHECK(x[i] == a + b);
       CHECK(y[i] == a - b + 2 * (a + b));
     }
+  }
+}
+
+TEST_CASE("each result in the memory of each input, which others still need") {
+  constexpr DataType kFloat = DataType::kFloat;
+  // Adam: the input and the results m and v are used after m is computed.
+  const auto step =
+      MakeExpression({kFloat, kFloat, kFloat, kFloat}, {kFloat, kFloat, kFloat},
+                     [](Value a, Value m, Value v, Value g) {
+                       m = m * 0.5 + g;
+                       v = v * 0.25 + g * g;
+                       return std::array<Value, 3>{a - m / (Sqrt(v) + 1), m, v};
+                     });
+  Host host;
+  for (const int64_t n : {5, 512, 1300}) {
+    const auto size = static_cast<size_t>(n);
+    std::array<std::vector<float>, 7> memory;
+    const auto fill = [&] {
+      for (size_t k = 0; k < memory.size(); ++k) {
+        memory[k].resize(size);
+        for (size_t i = 0; i < size; ++i) {
+          memory[k][i] = static_cast<float>((i * 7 + k * 5) % 11 + 1);
+        }
+      }
+    };
+    const auto view = [&](int k) {
+      return Operand::Dense(memory[static_cast<size_t>(k)].data(), kFloat, {n});
+    };
+    const auto run = [&](const std::array<int, 4>& to) {
+      REQUIRE(host.launcher
+                  .Map(*step, {view(0), view(1), view(2), view(3)},
+                       {view(to[0]), view(to[1]), view(to[2])})
+                  .ok());
+    };
+    fill();
+    run({4, 5, 6});
+    const auto want = memory;
+    std::array<int, 4> to = {0, 1, 2, 3};
+    do {
+      CAPTURE(to[0] * 100 + to[1] * 10 + to[2]);
+      fill();
+      run(to);
+      for (size_t k = 0; k < 3; ++k) {
+        CHECK(memory[static_cast<size_t>(to[k])] == want[4 + k]);
+      }
+    } while (std::next_permutation(to.begin(), to.end()));
   }
 }
 

@@ -36,9 +36,6 @@ class HostAnalysis {
 
   const Value& operator[](size_t i) const { return values_[i]; }
   int num_registers() const { return num_registers_; }
-  // Returns the last instruction that uses an element of an input: it, and
-  // those after it, may overwrite the inputs' memory with outputs.
-  size_t last_input_use() const { return last_input_use_; }
   // Returns the size of the largest type that is computed in, in bytes.
   size_t widest_value() const { return widest_value_; }
   // Returns whether the next instruction, and nothing else, uses a value, so
@@ -62,13 +59,6 @@ class HostAnalysis {
       Value& value = values_[static_cast<size_t>(output.value)];
       value.last_use = all_.size();
       ++value.uses;
-    }
-    for (size_t i = 0; i < all_.size(); ++i) {
-      if (all_[i].opcode == Opcode::kElement) {
-        last_input_use_ = std::max(last_input_use_, i);
-      } else if (all_[i].opcode == Opcode::kInput) {
-        last_input_use_ = std::max(last_input_use_, values_[i].last_use);
-      }
     }
   }
 
@@ -97,7 +87,6 @@ class HostAnalysis {
   const std::vector<Instruction>& all_;
   std::vector<Value> values_;
   int num_registers_ = 0;
-  size_t last_input_use_ = 0;
   size_t widest_value_ = 0;
 };
 

@@ -111,9 +111,9 @@ class HostEvaluator {
       const auto i = static_cast<size_t>(expression_.outputs()[k].value);
       const Opcode opcode = all[i].opcode;
       if (opcode != Opcode::kConstant && opcode != Opcode::kInput &&
-          i >= analysis.last_input_use() && places_[i].output < 0 &&
-          IsDirect(outputs[k], rows, n) &&
-          places_.TypeOf(static_cast<int32_t>(i)) == outputs[k].operand->type) {
+          places_[i].output < 0 && IsDirect(outputs[k], rows, n) &&
+          places_.TypeOf(static_cast<int32_t>(i)) == outputs[k].operand->type &&
+          i >= LastUseOf(outputs[k].operand->data, inputs)) {
         places_[i].output = static_cast<int>(k);
       }
     }
@@ -272,6 +272,26 @@ class HostEvaluator {
                         swapped, rows, n, place.data,
                         value(swapped ? in.b : in.a),
                         {b.data, b.row_stride, b.stride});
+  }
+
+  // Returns the last instruction that uses an input with this memory: it, and
+  // those after it, may overwrite the memory. A view that overlaps an output is
+  // the same view.
+  size_t LastUseOf(const void* data,
+                   absl::Span<const HostCursor> inputs) const {
+    const auto& all = expression_.instructions();
+    size_t last = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Opcode opcode = all[i].opcode;
+      if (opcode != Opcode::kInput && opcode != Opcode::kElement) continue;
+      const Operand& operand = *inputs[static_cast<size_t>(all[i].a)].operand;
+      if (operand.has_memory() && operand.data == data) {
+        last = std::max(last, opcode == Opcode::kInput
+                                  ? places_.analysis()[i].last_use
+                                  : i);
+      }
+    }
+    return last;
   }
 
   // Prepares a value that is the same for all elements.
