@@ -15,11 +15,15 @@ namespace {
 
 constexpr char kAttrs[] = "T=variant";
 
+// Returns how a graph with an optional differs from `expected` after the pass.
 std::string After(const std::string& before, const std::string& expected,
                   const std::vector<std::string>& preserved = {}) {
   const testing::LeakCheckedFake fake;
   Graph graph;
-  REQUIRE(testing::AddNodes(graph, before, {"SIM", kAttrs, nullptr}).ok());
+  REQUIRE(testing::AddNodes(graph,
+                            before + "\n an_optional = OptionalNone() @CPU",
+                            {"SIM", kAttrs, nullptr})
+              .ok());
   testing::TF_GrapplerItem item;
   item.nodes_to_preserve = preserved;
   const PassContext context("SIM", "", &item);
@@ -133,6 +137,15 @@ TEST_CASE("the device waits for the CPU by a value in host memory") {
       b = NoOp(^a/seen)
       c = NoOp(^a/seen)
       d = NoOp(^a) @CPU)") == "");
+}
+
+TEST_CASE("a graph without optionals is left alone") {
+  const char kGraph[] = "a = NoOp() @CPU\n b = NoOp(^a) @SIM";
+  Graph graph;
+  REQUIRE(testing::AddNodes(graph, kGraph).ok());
+  REQUIRE(
+      KeepOptionalsOnHost().Run(graph, PassContext("SIM", "", nullptr)).ok());
+  CHECK(testing::CompareGraph(graph, kGraph) == "");
 }
 
 TEST_CASE("each device waits by a value of its own") {

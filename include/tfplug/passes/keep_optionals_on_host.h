@@ -37,11 +37,11 @@ namespace tfplug {
 // * Nodes that only carry optionals (Enter, Merge, Switch, Identity, Exit,
 //   NextIteration) move to the CPU, if all ops that make or read these
 //   optionals run there. Arguments and results of the graph stay.
-// * A control edge from the CPU to the device becomes the copy of an int32,
-//   which TensorFlow has in host memory on every device. So does one from the
-//   device to the CPU if it only carries an optional there or comes from a
-//   value in host memory, such as the condition of a branch: others may be
-//   there to wait for kernels.
+// * In a graph with optionals, a control edge from the CPU to the device
+//   becomes the copy of an int32, which TensorFlow has in host memory on every
+//   device. So does one from the device to the CPU if it only carries an
+//   optional there or comes from a value in host memory, such as the condition
+//   of a branch: others may be there to wait for kernels.
 //
 // Does not run in TensorFlow 2.17: see KeepConditionsOnHost.
 class KeepOptionalsOnHost : public GraphPass {
@@ -51,7 +51,9 @@ class KeepOptionalsOnHost : public GraphPass {
   }
 
   absl::Status Run(Graph& graph, const PassContext& context) override {
-    for (const auto& optionals : VariantValues::OnOptionals(graph)) {
+    const auto all = VariantValues::OnOptionals(graph);
+    if (all.empty()) return absl::OkStatus();
+    for (const auto& optionals : all) {
       if (std::all_of(optionals.others.begin(), optionals.others.end(),
                       [](Node node) {
                         return IsOnCpu(node) || node.op() == "_Arg" ||
