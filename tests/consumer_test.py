@@ -413,8 +413,7 @@ class ConsumerTest(unittest.TestCase):
 class PythonPackageTest(unittest.TestCase):
     def test_python_package(self):
         wheels, site = WORK / "wheels", WORK / "site"
-        for directory in (wheels, site):
-            shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(wheels, ignore_errors=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
         for directory in (wheels, WORK / "wheels_again"):
             run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index",
@@ -424,12 +423,18 @@ class PythonPackageTest(unittest.TestCase):
                          (WORK / "wheels_again" / wheel.name).read_bytes(),
                          "two builds of the wheel differ")
         self.assertRegex(wheel.name, r"^tfplug-[0-9.]+-py3-none-any\.whl$")
-        run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel)
 
-        def tfplug(*arguments, program="tfplug", **variables):
-            return run(site / "bin" / program, *arguments,
-                       PYTHONPATH=str(site), **variables).strip()
+        def install(wheel, site):
+            """Returns a function that runs one of the programs in the wheel."""
+            shutil.rmtree(site, ignore_errors=True)
+            run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel)
 
+            def tfplug(*arguments, program="tfplug", **variables):
+                return run(site / "bin" / program, *arguments,
+                           PYTHONPATH=str(site), **variables).strip()
+            return tfplug
+
+        tfplug = install(wheel, site)
         plugin = check_pkg_config(tfplug("--pkgconfigdir"), site)
         check_flags(tfplug)
         check_sbom(tfplug, plugin, site / "stripped.so")
@@ -448,13 +453,9 @@ class PythonPackageTest(unittest.TestCase):
         check_new_projects(tfplug, site)
         check_renamed(tfplug, site)
         compiled = WORK / "compiled"
-        shutil.rmtree(compiled, ignore_errors=True)
-        run(*pip, "install", "--no-deps", "--no-index", "--target", compiled,
-            run(sys.executable, ROOT / "tools/lib/compiled_wheel.py", wheel, BUILD,
-                abseil()).strip())
-        check_copied_examples(
-            lambda *arguments: run(compiled / "bin/tfplug", *arguments,
-                                   PYTHONPATH=str(compiled)).strip(), compiled)
+        wheel_of_processor = run(sys.executable, ROOT / "tools/lib/compiled_wheel.py",
+                                 wheel, BUILD, abseil()).strip()
+        check_copied_examples(install(wheel_of_processor, compiled), compiled)
         if shutil.which("bazel"):
             check_bazel(tfplug, site)
         for command in (("sbom", "/nowhere.so"), ("sbom", WORK),

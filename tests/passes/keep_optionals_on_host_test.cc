@@ -48,8 +48,8 @@ std::string With(std::string text, const std::string& from,
   return text;
 }
 
-// What carries the next element of a dataset through a loop: DEVICE is the
-// device of the nodes that only carry it.
+// A loop carries the next element of a dataset. DEVICE is the device of the
+// nodes that only carry it.
 constexpr char kLoop[] = R"(
     first = IteratorGetNextAsOptional(iterator) @CPU
     iterator = Placeholder() @CPU

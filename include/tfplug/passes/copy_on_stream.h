@@ -14,11 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/stream_copy_ops.h"
+#include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/runtime/node_ports.h"
 
 #pragma GCC visibility push(hidden)
@@ -57,10 +57,6 @@ class CopyOnStream : public GraphPass {
   }
 
  private:
-  static bool IsOnCpu(Node node) {
-    return internal::DeviceTypeOf(node.device()) == "CPU";
-  }
-
   // Returns the inputs and outputs of a node of this library, or of one of
   // TensorFlow's kernels that only pass a tensor on; none for others.
   static runtime::NodePorts PortsOf(Node node, const PassContext& context) {
@@ -90,7 +86,7 @@ class CopyOnStream : public GraphPass {
                           const std::vector<runtime::Port>& ports) {
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Output from = node.input(i);
-      if (!from || !IsOnCpu(from.node)) continue;
+      if (!from || !passes_internal::IsOnCpu(from.node)) continue;
       const auto index = static_cast<size_t>(i);
       if (index >= ports.size() || ports[index].on_host) continue;
       Node& copy =
@@ -111,7 +107,7 @@ class CopyOnStream : public GraphPass {
       if (ports[port].on_host) continue;
       std::vector<Use> uses;
       for (const Use& use : node.uses(static_cast<int>(port))) {
-        if (IsOnCpu(use.node)) uses.push_back(use);
+        if (passes_internal::IsOnCpu(use.node)) uses.push_back(use);
       }
       if (uses.empty()) continue;
       TFPLUG_ASSIGN_OR_RETURN(

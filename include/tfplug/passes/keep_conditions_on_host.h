@@ -7,13 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/internal/release.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/kernel/kernel_def.h"
 #include "tfplug/kernel/on_host_label.h"
+#include "tfplug/passes/internal/cpu_nodes.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -70,7 +70,7 @@ class KeepConditionsOnHost : public GraphPass {
       const Node from = input.from.node;
       if (from.device() == node.device() && IsOnHost(from)) {
         reads_own = true;
-      } else if (internal::DeviceTypeOf(from.device()) != "CPU") {
+      } else if (!passes_internal::IsOnCpu(from)) {
         return false;
       }
     }

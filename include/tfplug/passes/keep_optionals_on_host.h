@@ -11,14 +11,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/internal/release.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/variant_values.h"
 #include "tfplug/passes/keep_conditions_on_host.h"
 
@@ -56,10 +55,15 @@ class KeepOptionalsOnHost : public GraphPass {
     for (const auto& optionals : all) {
       if (std::all_of(optionals.others.begin(), optionals.others.end(),
                       [](Node node) {
-                        return IsOnCpu(node) || node.op() == "_Arg" ||
-                               node.op() == "_Retval";
+                        return passes_internal::IsOnCpu(node) ||
+                               node.op() == "_Arg" || node.op() == "_Retval";
                       })) {
-        MoveToCpu(optionals.carriers, context);
+        for (Node node : optionals.carriers) {
+          if (context.IsOnDevice(node.device()) &&
+              !context.IsPreserved(node.name())) {
+            passes_internal::MoveToCpu(node);
+          }
+        }
       }
     }
     std::map<std::pair<Node, std::string>, std::vector<Node>> users_of;
@@ -83,21 +87,11 @@ class KeepOptionalsOnHost : public GraphPass {
   // that shows where it belongs.
   static constexpr int kMaxDepth = 3;
 
-  static void MoveToCpu(const std::vector<Node>& carriers,
-                        const PassContext& context) {
-    for (Node node : carriers) {
-      if (!context.IsOnDevice(node.device()) ||
-          context.IsPreserved(node.name())) {
-        continue;
-      }
-      node.SetDevice(internal::CpuInSameTask(node.device()));
-      node.RemoveAttr("_class");  // The colocation with nodes on the device.
-    }
-  }
-
   static bool IsOrderOfHost(Node from, Node user, const PassContext& context) {
-    if (IsOnCpu(from)) return context.IsOnDevice(user.device());
-    return context.IsOnDevice(from.device()) && IsOnCpu(user) &&
+    if (passes_internal::IsOnCpu(from))
+      return context.IsOnDevice(user.device());
+    return context.IsOnDevice(from.device()) &&
+           passes_internal::IsOnCpu(user) &&
            (OnlyCarriesVariants(user, kMaxDepth, context) ||
             IsInHostMemory(from, kMaxDepth));
   }
@@ -152,9 +146,6 @@ class KeepOptionalsOnHost : public GraphPass {
     return absl::OkStatus();
   }
 
-  static bool IsOnCpu(Node node) {
-    return internal::DeviceTypeOf(node.device()) == "CPU";
-  }
   // Returns the type of what a node forwards; float if it has none.
   static DataType TypeOf(Node node) {
     return node.GetAttr<DataType>("T").value_or(DataType::kFloat);

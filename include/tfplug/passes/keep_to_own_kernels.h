@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/base/internal/device_name.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/expansion.h"
 #include "tfplug/passes/internal/fused_norms.h"
 #include "tfplug/passes/internal/parallel_concats.h"
@@ -170,8 +170,7 @@ class KeepToOwnKernels : public GraphPass {
         }
       }
     }
-    node.SetDevice(internal::CpuInSameTask(node.device()));
-    node.RemoveAttr("_class");  // The colocation with nodes on the device.
+    passes_internal::MoveToCpu(node);
     return absl::OkStatus();
   }
 };

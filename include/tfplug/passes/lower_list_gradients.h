@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "tfplug/base/capability.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/base/internal/device_name.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/variant_values.h"
 
 #pragma GCC visibility push(hidden)
@@ -49,7 +49,7 @@ class LowerListGradients : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
     for (Node node : passes_internal::VariantValues::OnMaps(graph)) {
-      if (IsOurs(context, node)) MoveToCpu(node);
+      if (IsOurs(context, node)) passes_internal::MoveToCpu(node);
     }
     const bool has_kernels =
         Has(&CApi::TF_AddNVariant) && Has(&CApi::TF_ZerosLikeVariant);
@@ -71,7 +71,8 @@ class LowerListGradients : public GraphPass {
       } else if (kind == Kind::kLists) {
         TFPLUG_ASSIGN_OR_RETURN(is_lowered, LowerSum(graph, node));
       }
-      if (!is_lowered && context.IsOnDevice(node.device())) MoveToCpu(node);
+      if (!is_lowered && context.IsOnDevice(node.device()))
+        passes_internal::MoveToCpu(node);
     }
     return absl::OkStatus();
   }
@@ -81,11 +82,6 @@ class LowerListGradients : public GraphPass {
   // body of a function).
   static bool IsOurs(const tfplug::PassContext& context, Node node) {
     return node.device().empty() || context.IsOnDevice(node.device());
-  }
-
-  static void MoveToCpu(Node node) {
-    node.SetDevice(internal::CpuInSameTask(node.device()));
-    node.RemoveAttr("_class");  // The colocation with nodes on the device.
   }
 
   static bool IsOfVariants(Node node) {

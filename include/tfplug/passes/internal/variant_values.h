@@ -58,8 +58,7 @@ class VariantValues {
   static std::vector<Optionals> OnOptionals(Graph& graph) {
     std::vector<Optionals> found;
     std::set<std::pair<uint32_t, int>> seen;
-    for (const char* op :
-         {"IteratorGetNextAsOptional", "OptionalFromValue", "OptionalNone"}) {
+    for (const absl::string_view op : kOptionalMakers) {
       if (!graph.has_op(op)) continue;
       for (Node node : graph.nodes(op)) {
         if (seen.count({node.id(), 0}) > 0) continue;
@@ -120,9 +119,11 @@ class VariantValues {
         "TensorListResize",       "TensorListScatterIntoExistingList"};
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
+  static constexpr absl::string_view kOptionalMakers[] = {
+      "IteratorGetNextAsOptional", "OptionalFromValue", "OptionalNone"};
   static bool MakesOptional(absl::string_view op) {
-    return op == "OptionalFromValue" || op == "OptionalNone" ||
-           op == "IteratorGetNextAsOptional";
+    return std::find(std::begin(kOptionalMakers), std::end(kOptionalMakers),
+                     op) != std::end(kOptionalMakers);
   }
   static bool ReadsOptional(absl::string_view op) {
     return op == "OptionalGetValue" || op == "OptionalHasValue";
