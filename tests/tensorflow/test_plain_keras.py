@@ -279,9 +279,10 @@ def test_functions_return_optionals_in_host_memory():
 
 # ---- Steps that are enqueued while the device computes -------------------------
 
-def fit_with_callbacks(device):
+def fit_with_callbacks(device, folder):
     """Returns where a step leaves its logs, what callbacks of each kind get, and how
-    often fit() reads logs without and with a callback that needs them."""
+    often fit() reads logs for callbacks: for none, for those of Keras that use no logs
+    of batches, and for those that need them."""
     import keras
     import tensorflow as tf
     from keras.src.callbacks import callback_list
@@ -307,13 +308,19 @@ def fit_with_callbacks(device):
     with tf.device("/device:CPU:0" if device == "CPU" else None):
         model, x, y = _compiled("mlp", device)
 
-        def fit(**options):
+        def fit(*callbacks, verbose=0, **options):
             reads.clear()
-            history = model.fit(x, y, 16, verbose=0, shuffle=False, **options).history
+            history = model.fit(x, y, 16, verbose=verbose, shuffle=False,
+                                callbacks=callbacks, **options).history
             return history["loss"], len(reads)
 
-        results = {"plain": fit(epochs=2), "old": fit(callbacks=[Old()]),
-                   "new": fit(callbacks=[new])}
+        def save(often):
+            return keras.callbacks.ModelCheckpoint(f"{folder}/{device}.weights.h5",
+                                                   save_weights_only=True, save_freq=often)
+
+        results = {"plain": fit(epochs=2), "old": fit(Old()), "new": fit(new),
+                   "bar": fit(verbose=1), "lines": fit(verbose=2),
+                   "epochs": fit(save("epoch"), verbose=1), "batches": fit(save(2))}
         results["test"] = model.evaluate(x, y, 16, verbose=0, callbacks=[Test()])
         iterator = iter(tf.data.Dataset.from_tensor_slices((x, y)).batch(32))
         logs = model.train_function(iterator)["loss"]
@@ -330,34 +337,40 @@ def fit_with_callbacks(device):
 
 
 @NEEDS_KERAS_3
-def test_logs_stay_on_the_device_until_a_callback_reads_them():
-    device, cpu = harness.run_each(fit_with_callbacks, [["SIM"], ["CPU"]])
+def test_logs_stay_on_the_device_until_a_callback_reads_them(tmp_path):
+    device, cpu = harness.run_each(fit_with_callbacks, [["SIM", str(tmp_path)],
+                                                        ["CPU", str(tmp_path)]])
     assert device.ok and cpu.ok, (device, cpu)
     assert [device.value[0], cpu.value[0]] == ["SIM", "CPU"]
     results = device.value[1]
-    counts = {name: results[name][1] for name in ("plain", "old", "new")}
-    assert counts == {"plain": 0, "old": 4, "new": 4}
-    assert results["ends"]
-    for name in ("plain", "old", "new", "several steps"):
-        np.testing.assert_allclose(results[name][0], cpu.value[1][name][0], rtol=1e-5)
+    assert results.pop("ends") and cpu.value[1].pop("ends")
+    np.testing.assert_allclose(results.pop("test"), cpu.value[1].pop("test"), rtol=1e-5)
+    counts = {name: count for name, (_, count) in results.items()}
+    assert counts == {"plain": 0, "bar": 0, "lines": 0, "epochs": 0, "old": 4, "new": 4,
+                      "batches": 4, "several steps": 0}
+    for name, (losses, _) in results.items():
+        np.testing.assert_allclose(losses, cpu.value[1][name][0], rtol=1e-5)
     for name, losses in device.value[2].items():
         np.testing.assert_allclose(losses, cpu.value[2][name], rtol=1e-5)
     assert {k: len(v) for k, v in device.value[2].items()} == {"old": 4, "new": 4, "test": 4}
 
 
-def fit_of_a_failing_device(verbose):
+def fit_of_a_failing_device(verbose, has_callback):
+    import keras
     import tensorflow as tf
     with tf.device("SIM:0"):
         model, x, y = _compiled("mlp", "SIM")
-        return model.fit(x, y, 16, epochs=3, verbose=verbose).history["loss"]
+        callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda _, logs: None)
+        return model.fit(x, y, 16, epochs=3, verbose=verbose,
+                         callbacks=[callback] * has_callback).history["loss"]
 
 
 @NEEDS_KERAS_3
-@pytest.mark.parametrize("verbose", [0, 2])  # without and with a callback for batches
+@pytest.mark.parametrize("verbose, has_callback", [(0, False), (1, False), (0, True)])
 @pytest.mark.parametrize("after", [100, 200])  # in the first epoch, and in a later one
-def test_fit_raises_an_error_of_the_device(verbose, after):
+def test_fit_raises_an_error_of_the_device(verbose, has_callback, after):
     """Keras ignores it where it reads logs, and the next ones could be anything."""
-    result = harness.run(fit_of_a_failing_device, verbose, env={
+    result = harness.run(fit_of_a_failing_device, verbose, has_callback, env={
         "CPU_SIM_FAULT": f"hook=device,kind=error,after={after}"})
     assert "injected: device failed" in result.log, result  # it was reached
     assert "SyncAll failed" in result.error or "Unexpected Event status" in result.log, result
@@ -383,6 +396,57 @@ def steps_between_waits():
         model.fit(data, verbose=0)
         counts.append(len(count))
     return counts[1:]
+
+
+def progress(device):
+    """Returns the metrics that progress bars show if they show each step, and how many
+    tensors are read for those that show none."""
+    import contextlib
+    import functools
+    import io
+    import re
+
+    import tensorflow as tf
+    from keras.src.utils.progbar import Progbar
+    tensor = type(tf.constant(0))
+    create, numpy, count = Progbar.__init__, tensor.numpy, []
+
+    def read(self):
+        count.append(1)
+        return numpy(self)
+
+    def run(function, interval, **options):
+        Progbar.__init__ = functools.partialmethod(create, interval=interval)
+        count.clear()
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            function(x, batch_size=16, **options)
+        return re.findall(r" - (\w+): ([-.e\d]+)", shown.getvalue()), len(count)
+
+    tensor.numpy = read
+    with tf.device("/device:CPU:0" if device == "CPU" else None):
+        model, x, y = _compiled("mlp", device)
+        model.compile("sgd", model.loss, metrics=["accuracy"],
+                      **harness.without_xla_on_cpu(device))
+        shown = [run(function, 0, y=y, verbose=1, **options)[0]
+                 for function, options in ((model.fit, {"shuffle": False}),
+                                           (model.evaluate, {}))]
+        run(model.predict, 0, verbose=0)
+        reads = [run(model.predict, 1e12, verbose=v)[1] for v in (0, 1)]
+        for function in model.fit, model.evaluate:
+            reads += [run(function, 1e12, y=y, verbose=v)[1] for v in (0, 1)]
+    return [[(name, float(value)) for name, value in run] for run in shown], reads
+
+
+@NEEDS_KERAS_3
+def test_progress_bars_read_what_they_show():
+    device, cpu = harness.run_each(progress, [["SIM"], ["CPU"]])
+    assert device.ok and cpu.ok, (device, cpu)
+    for found, expected in zip(device.value[0], cpu.value[0]):
+        assert len(expected) == 2 * 5  # metrics, and batches and the end
+        assert [name for name, _ in found] == [name for name, _ in expected]
+        np.testing.assert_allclose([v for _, v in found], [v for _, v in expected], atol=2e-4)
+    quiet, bars = device.value[1][::2], device.value[1][1::2]
+    assert bars == quiet
 
 
 @NEEDS_KERAS_3

@@ -16,8 +16,9 @@
 //   steps_per_execution is set. Plug-ins can have no kernel that makes an Optional, and
 //   on the CPU it would have to wait for the logs, the last results of a step. Here,
 //   the function returns the logs themselves, on the device.
-// * Keras reads the logs after each step, and throws them away if no callback has a
-//   function for the end of a batch. Here, they stay unread then.
+// * Keras reads the logs after each step, for all callbacks. Here, they stay unread if
+//   no callback uses them, and the progress bar reads them when it shows them, 20 times
+//   a second.
 // * Where Keras reads them, it ignores errors, such as that of the device's work, which
 //   would be lost. Here, they are raised.
 namespace tfplug::internal {
@@ -29,23 +30,26 @@ def fit_without_waiting():
   import collections
   import functools
   import itertools
+  import sys
+  import numpy as np
   import tensorflow as tf
   from tensorflow.python.data.ops import optional_ops
   from tensorflow.python.framework import ops
 
   steps = itertools.count(1)
 
-  def wait_for(tensors):
-    for tensor in tensors:
-      if isinstance(tensor, ops.EagerTensor) and tensor.dtype.is_numpy_compatible:
-        tensor.numpy()
+  def in_host_memory(value):
+    """Waits for a tensor, and raises its error."""
+    is_array = isinstance(value, ops.EagerTensor) and value.dtype.is_numpy_compatible
+    return value.numpy() if is_array else value
 
   class Present(collections.namedtuple("Present", "value")):
     """An Optional that has a value. A function can return it."""
 
     def has_value(self):
       if next(steps) % STEPS_AHEAD == 0:  # bounds what is enqueued
-        wait_for(tf.nest.flatten(self.value, expand_composites=True)[:1])
+        for log in tf.nest.flatten(self.value, expand_composites=True)[:1]:
+          in_host_memory(log)
       return True
 
     def get_value(self):
@@ -65,28 +69,61 @@ def fit_without_waiting():
   from_value.tfplug = True
   optional_ops.Optional.from_value = staticmethod(from_value)
 
+  class Unread:
+    """A value of the logs, which the progress bar reads when it shows it."""
+
+    def __init__(self, value):
+      self.value = value
+
+    def __array__(self, *args, **kwargs):
+      logs = sys.modules["keras.src.utils.python_utils"].pythonify_logs({"": self.value})
+      return np.array(logs[""], *args, **kwargs)
+
+  def unread(logs):
+    """Returns {name: Unread} in the order of pythonify_logs."""
+    result = {}
+    for name, value in sorted((logs or {}).items()):
+      result.update(unread(value) if isinstance(value, dict) else {name: Unread(value)})
+    return result
+
   def read_logs_if_used(module):
     is_default = getattr(module.utils, "is_default", None)
+    progress = getattr(module, "ProgbarLogger", None)
     if is_default is None:
       return
 
-    def wrap(name, *hooks):
-      original = getattr(module.CallbackList, name)
+    def uses_logs(callback, hook):
+      saves_epochs = (getattr(callback, "save_freq", None) == "epoch"
+                      and type(callback).__module__.startswith("keras.src.callbacks."))
+      return not is_default(getattr(callback, hook)) and not saves_epochs
+
+    def keeps_last_values(callback):
+      """Whether it is a progress bar that computes nothing from the logs."""
+      bar = type(callback) is progress and callback.progbar
+      return (bar and getattr(bar, "stateful_metrics", bar) is None
+              and getattr(bar, "stateless_metrics", None) == set())
+
+    def wrap(*hooks):
+      original = getattr(module.CallbackList, hooks[0])
 
       @functools.wraps(original)
       def call(self, batch, logs=None):
-        if not all(is_default(getattr(callback, hook))
-                   for callback in self.callbacks for hook in hooks):
-          original(self, batch, logs)
+        users = [callback for callback in self.callbacks
+                 if any(uses_logs(callback, hook) for hook in hooks)]
+        if not all(map(keeps_last_values, users)):
+          return original(self, batch, logs)
+        for progress_bar in users:
+          getattr(progress_bar, hooks[0])(batch, unread(logs))
 
-      setattr(module.CallbackList, name, call)
+      setattr(module.CallbackList, hooks[0], call)
 
-    wrap("on_train_batch_end", "on_train_batch_end", "on_batch_end")
-    wrap("on_test_batch_end", "on_test_batch_end")
+    wrap("on_train_batch_end", "on_batch_end")
+    wrap("on_test_batch_end")
+    wrap("on_predict_batch_end")
 
   def raise_errors_of_logs(module):
-    def read(original, names, args, kwargs):
-      wait_for(tf.nest.flatten((args, kwargs)))
+    def read(original, _, args, kwargs):
+      args, kwargs = tf.nest.map_structure(in_host_memory, (args, kwargs))
       return original(*args, **kwargs)
 
     replace_function(module.pythonify_logs, "_tfplug_pythonify_logs", read)
