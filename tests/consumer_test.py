@@ -337,7 +337,9 @@ def check_copied_examples(tfplug, work):
     """Builds copies of the examples with tfplug's library, compiled: whole plug-ins, and
     devices of which the tests run where there is a driver."""
     path = f"{tfplug('--pkgconfigdir')}:{tfplug('abseil', '--pkgconfigdir')}"
-    compiler = {"CXX": shutil.which("clang++") or os.environ.get("CXX", "c++")}
+    compiler = {"CXX": os.environ.get("CXX", "c++")}
+    if shutil.which("clang++"):  # in place of g++, behind a compiler cache
+        compiler["CXX"] = " ".join([*shlex.split(compiler["CXX"])[:-1], "clang++"])
     headers = {"opencl": "CL/cl.h", "vulkan": "glslang/Public/resource_limits_c.h"}
     for origin in ("vulkan", "cuda_like", "opencl"):
         if not pathlib.Path("/usr/include", headers.get(origin, "")).exists():

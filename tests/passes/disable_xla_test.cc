@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
-#include <tfplug/passes/default_passes.h>
 #include <tfplug/passes/disable_xla.h>
 #include <tfplug/testing.h>
 #include <tfplug/testing/graph_text.h>
 
 #include <string>
-#include <vector>
+
+#include "passes/first_passes.h"
 
 namespace tfplug::disable_xla_test {
 namespace {
@@ -53,19 +53,12 @@ TEST_CASE("a graph without compiled calls is left unchanged") {
 }
 
 TEST_CASE("disable_xla is a default pass that a setting turns off") {
-  const auto has_pass = [](const char* device_type, bool disable_xla) {
-    OptimizerSettings settings;
-    settings.disable_xla = disable_xla;
-    std::vector<graph_internal::PassEntry> entries;
-    passes_internal::AppendFirstPasses(device_type, settings, entries);
-    for (const graph_internal::PassEntry& entry : entries) {
-      if (std::string(entry.name) == "tfplug::DisableXla") return true;
-    }
-    return false;
-  };
-  CHECK(has_pass("SIM", true));
-  CHECK_FALSE(has_pass("SIM", false));
-  CHECK_FALSE(has_pass("CPU", true));
+  const std::string name = "tfplug::DisableXla";
+  OptimizerSettings settings;
+  CHECK(IsFirstPass(name, settings, {2, 21}));
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 21}, "CPU"));
+  settings.disable_xla = false;
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 21}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "leak_checked_fake.h"
+#include "passes/first_passes.h"
 #include "tfplug/testing/graph_text.h"
 
 namespace tfplug::keep_conditions_on_host_test {
@@ -122,22 +123,13 @@ TEST_CASE("the kernel for the host must be of the same op") {
 }
 
 TEST_CASE("the pass is among the default passes, except in 2.17") {
-  const auto has_pass = [](testing::Release release, bool is_on) {
-    const testing::ScopedFakeTensorFlow fake({release, {}});
-    OptimizerSettings settings;
-    settings.keep_conditions_on_host = is_on;
-    std::vector<graph_internal::PassEntry> entries;
-    passes_internal::AppendFirstPasses("SIM", settings, entries);
-    for (const graph_internal::PassEntry& entry : entries) {
-      if (std::string(entry.name) == "tfplug::KeepConditionsOnHost")
-        return true;
-    }
-    return false;
-  };
-  CHECK(has_pass({2, 16}, true));
-  CHECK_FALSE(has_pass({2, 17}, true));
-  CHECK(has_pass({2, 18}, true));
-  CHECK_FALSE(has_pass({2, 18}, false));
+  const std::string name = "tfplug::KeepConditionsOnHost";
+  OptimizerSettings settings;
+  CHECK(IsFirstPass(name, settings, {2, 16}));
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 17}));
+  CHECK(IsFirstPass(name, settings, {2, 18}));
+  settings.keep_conditions_on_host = false;
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 18}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "leak_checked_fake.h"
+#include "passes/first_passes.h"
 #include "tfplug/testing/graph_text.h"
 
 namespace tfplug::keep_optionals_on_host_test {
@@ -231,20 +232,13 @@ TEST_CASE("a preserved NoOp still waits for kernels") {
 }
 
 TEST_CASE("the pass is among the default passes, except in 2.17") {
-  const auto has_pass = [](testing::Release release, bool is_on) {
-    const testing::ScopedFakeTensorFlow fake({release, {}});
-    OptimizerSettings settings;
-    settings.keep_optionals_on_host = is_on;
-    std::vector<graph_internal::PassEntry> entries;
-    passes_internal::AppendFirstPasses("SIM", settings, entries);
-    for (const graph_internal::PassEntry& entry : entries) {
-      if (std::string(entry.name) == "tfplug::KeepOptionalsOnHost") return true;
-    }
-    return false;
-  };
-  CHECK(has_pass({2, 16}, true));
-  CHECK_FALSE(has_pass({2, 17}, true));
-  CHECK_FALSE(has_pass({2, 18}, false));
+  const std::string name = "tfplug::KeepOptionalsOnHost";
+  OptimizerSettings settings;
+  CHECK(IsFirstPass(name, settings, {2, 16}));
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 17}));
+  CHECK(IsFirstPass(name, settings, {2, 18}));
+  settings.keep_optionals_on_host = false;
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 18}));
 }
 
 }  // namespace

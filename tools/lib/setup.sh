@@ -404,7 +404,8 @@ set_up() {
     [ -z "$prefix" ] ||
       export PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
   done
-  export MESON=$TFPLUG_VENV/bin/meson
+  # Meson, which may set up a build again at any time, needs the packages of this Python.
+  export MESON=$TFPLUG_VENV/bin/meson PATH=$TFPLUG_VENV/bin:$PATH
   # Compilers' results are shared by all clones of the project.
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$TFPLUG_ROOT} CCACHE_NOHASHDIR=1
   # Those of files with precompiled headers, too (tests/precompile.py).
@@ -427,8 +428,7 @@ configure() {
     return
   fi
   rm -rf "$directory"
-  # The tests need the packages of that Python.
-  PATH=$TFPLUG_VENV/bin:$PATH quietly "meson setup ${directory#"$TFPLUG_ROOT"/}" \
+  quietly "meson setup ${directory#"$TFPLUG_ROOT"/}" \
     "$MESON" setup "$directory" "$TFPLUG_ROOT" "$@" || return 1
   echo "$arguments" >"$stamp"
 }

@@ -45,10 +45,6 @@ namespace tfplug {
 // Does not run in TensorFlow 2.17: see KeepConditionsOnHost.
 class KeepOptionalsOnHost : public GraphPass {
  public:
-  static bool IsSafeIn(internal::Release release) {
-    return KeepConditionsOnHost::IsSafeIn(release);
-  }
-
   absl::Status Run(Graph& graph, const PassContext& context) override {
     const auto all = VariantValues::OnOptionals(graph);
     if (all.empty()) return absl::OkStatus();

@@ -39,10 +39,6 @@ namespace tfplug {
 // where KeepConditionsOnHost does not, because it shortens iterations as well.
 class RecomputeLoopValues : public GraphPass {
  public:
-  static bool IsSafeIn(internal::Release release) {
-    return KeepConditionsOnHost::IsSafeIn(release);
-  }
-
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!graph.has_op("TensorListPushBack")) return absl::OkStatus();
     std::vector<Node> pushes;

@@ -40,16 +40,15 @@ TFPLUG_SEPARABLE void AppendFirstPasses(
   if (settings.keep_to_own_kernels) {
     entries.push_back(MakePassEntry<KeepToOwnKernels>());
   }
-  if (settings.keep_conditions_on_host &&
-      KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease())) {
+  // These make iterations of loops shorter.
+  if (!KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease())) return;
+  if (settings.keep_conditions_on_host) {
     entries.push_back(MakePassEntry<KeepConditionsOnHost>());
   }
-  if (settings.keep_optionals_on_host &&
-      KeepOptionalsOnHost::IsSafeIn(internal::CurrentRelease())) {
+  if (settings.keep_optionals_on_host) {
     entries.push_back(MakePassEntry<KeepOptionalsOnHost>());
   }
-  if (settings.recompute_loop_values &&
-      RecomputeLoopValues::IsSafeIn(internal::CurrentRelease())) {
+  if (settings.recompute_loop_values) {
     entries.push_back(MakePassEntry<RecomputeLoopValues>());
   }
 }
