@@ -145,6 +145,13 @@ def compile_plugins(directory):
     return [plain, *(link(macro, device, other) for macro, other in zip(macros, others))]
 
 
+def several_at_once(function, cases):
+    """Yields each case with its result. Some checks wait: one thread more than there are
+    processors."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
+        yield from zip(cases, pool.map(function, cases))
+
+
 def run(*plugins, fault="", only=(), without=(), seconds=20, release=""):
     """Returns the results by check."""
     checks = [each for name, each in check_list.CHECKS.items()
@@ -188,9 +195,12 @@ class CheckTest(unittest.TestCase):
         cls.directory.cleanup()
 
     def test_a_correct_plugin_passes(self):
-        for plugin in [self.good, self.plain, *PLUGINS]:
+        def run_slowly(plugin):
+            return run(plugin, seconds=60)  # a busy machine compiles kernels slowly
+
+        plugins = [*PLUGINS, self.good, self.plain]
+        for plugin, results in several_at_once(run_slowly, plugins):
             with self.subTest(plugin=plugin):
-                results = run(plugin, seconds=60)  # a busy machine compiles kernels slowly
                 self.assertEqual(caught_by(results), {})
                 for name in ("threads", "layouts", "kernel-faults", "graph-leaks",
                              "graph-results"):
@@ -202,9 +212,9 @@ class CheckTest(unittest.TestCase):
                     self.assertGreater(int(changed[1]), 10)
 
     def test_what_working_plugins_do_is_accepted(self):
-        for behaviour in ACCEPTED:
+        for behaviour, results in several_at_once(lambda each: run(self.good, fault=each), ACCEPTED):
             with self.subTest(behaviour=behaviour):
-                self.assertEqual(caught_by(run(self.good, fault=behaviour)), {})
+                self.assertEqual(caught_by(results), {})
 
     def test_a_profile_without_a_device_is_accepted(self):
         for behaviour in ("plane_custom", "plane_of_host"):
@@ -240,11 +250,10 @@ class CheckTest(unittest.TestCase):
                 others.append("layouts")
             return run(plugin, fault=fault, seconds=8 if "hangs" in fault else 20,
                        without=others)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for case, results in zip(cases, pool.map(run_case, cases)):
-                with self.subTest(case=case):
-                    caught = caught_by(results)
-                    self.assertEqual(set(caught), {case[2]}, caught)
+        for case, results in several_at_once(run_case, cases):
+            with self.subTest(case=case):
+                caught = caught_by(results)
+                self.assertEqual(set(caught), {case[2]}, caught)
 
     def test_several_plugins(self):
         copy, other = (pathlib.Path(self.directory.name, name)
@@ -471,9 +480,12 @@ class CheckTest(unittest.TestCase):
         text = (ROOT / "docs/guide/check.md").read_text()
         examples = re.findall(r"^    tfplug check (.*)$", text, re.MULTILINE)
         self.assertGreater(len(examples), 5)
-        for example in examples:
+
+        def run_in_directory(example):
+            return command(*example.split(), directory=directory)
+
+        for example, done in several_at_once(run_in_directory, examples):
             with self.subTest(example=example):
-                done = command(*example.split(), directory=directory)
                 self.assertEqual(done.returncode, 0, done.stdout)
                 progress = re.findall(r"^\[\d+/\d+\] .+$", done.stderr, re.MULTILINE)
                 self.assertEqual(done.stderr.splitlines(), progress)
