@@ -3,6 +3,7 @@
 else, have the same results on the device as on the CPU. Keras then wraps steps in
 functions with jit_compile=True, which XLA cannot compile for the device."""
 
+import importlib
 import importlib.metadata
 
 import harness
@@ -455,6 +456,31 @@ def test_fit_waits_for_every_32nd_step():
     assert result.ok, result
     none, one, two = result.value
     assert [one - none, two - none] == [1, 2], result.value
+
+
+# ---- Releases of Keras ---------------------------------------------------------
+
+def import_modules(*names):
+    import tensorflow  # noqa: F401
+    for name in names:
+        importlib.import_module(name)
+
+
+def test_keras_without_what_is_adapted_is_imported(tmp_path):
+    """Releases before 3.7 lack some of it, and later ones may."""
+    modules = [f"keras.src.{name}" for name in (
+        "callbacks.callback_list", "utils.python_utils", "layers.rnn.lstm")]
+    for name in modules:
+        path = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("class CallbackList:\n  pass\n")
+        for folder in path.relative_to(tmp_path).parents[:-1]:
+            (tmp_path / folder / "__init__.py").touch()
+    result = harness.run(import_modules, *modules, env={"PYTHONPATH": str(tmp_path)})
+    assert result.ok, result
+    *without, broken = (f"tfplug: cannot adapt {name}, which" for name in modules)
+    assert not any(text in result.log for text in without), result.log
+    assert broken in result.log, result.log
 
 
 # ---- Eager calls of functions with jit_compile=True ---------------------------

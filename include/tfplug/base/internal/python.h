@@ -39,12 +39,21 @@ inline bool RunInPython(const std::string& program, const std::string& call) {
 // Defines the Python function after_import.
 inline constexpr char kPythonAfterImport[] = R"py(
 def after_import(name, function):
-  """Calls function(module) once the module is imported."""
+  """Calls function(module) once the module is imported. Prints an exception, which
+  would make the import fail."""
   import importlib.util
   import sys
+  import traceback
+
+  def adapt(module):
+    try:
+      function(module)
+    except Exception:
+      print(f"tfplug: cannot adapt {name}, which runs as it is:", file=sys.stderr)
+      traceback.print_exc()
 
   if name in sys.modules:
-    return function(sys.modules[name])
+    return adapt(sys.modules[name])
 
   class Finder:
     def find_spec(self, found, path=None, target=None):
@@ -56,7 +65,7 @@ def after_import(name, function):
         execute = spec.loader.exec_module
         def exec_module(module):
           execute(module)
-          function(module)
+          adapt(module)
         spec.loader.exec_module = exec_module
       return spec
 

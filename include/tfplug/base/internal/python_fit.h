@@ -87,7 +87,8 @@ def fit_without_waiting():
     return result
 
   def read_logs_if_used(module):
-    is_default = getattr(module.utils, "is_default", None)
+    # Releases before 3.6 have neither: they read the logs before they call this.
+    is_default = getattr(getattr(module, "utils", None), "is_default", None)
     progress = getattr(module, "ProgbarLogger", None)
     if is_default is None:
       return
@@ -126,7 +127,8 @@ def fit_without_waiting():
       args, kwargs = tf.nest.map_structure(in_host_memory, (args, kwargs))
       return original(*args, **kwargs)
 
-    replace_function(module.pythonify_logs, "_tfplug_pythonify_logs", read)
+    if hasattr(module, "pythonify_logs"):  # since 3.7 or 3.8
+      replace_function(module.pythonify_logs, "_tfplug_pythonify_logs", read)
 
   after_import("keras.src.callbacks.callback_list", read_logs_if_used)
   after_import("keras.src.utils.python_utils", raise_errors_of_logs)
