@@ -458,6 +458,41 @@ def test_fit_waits_for_every_32nd_step():
     assert [one - none, two - none] == [1, 2], result.value
 
 
+# ---- Iterators -----------------------------------------------------------------
+
+def thread_that_frees(in_child):
+    """Returns the name of the thread on which an iterator of tf.data ends."""
+    import os
+    import threading
+    import weakref
+
+    import tensorflow as tf
+    if in_child:
+        reader, writer = os.pipe()
+        if child := os.fork():
+            os.waitpid(child, 0)
+            return os.read(reader, 99).decode()
+    iterator = iter(tf.data.Dataset.range(3))
+    names, ended = [], threading.Event()
+    watched = weakref.ref(iterator._iterator_resource, lambda _: (
+        names.append(threading.current_thread().name), ended.set()))
+    assert next(iterator).numpy() == 0 and watched() is not None
+    del iterator
+    assert ended.wait(60)
+    if in_child:
+        os.write(writer, names[0].encode())
+        os._exit(0)
+    return names[0]
+
+
+@pytest.mark.parametrize("in_child, thread", [(False, "tfplug-iterators"),
+                                              (True, "MainThread")])
+def test_iterators_end_on_a_thread_of_their_own(in_child, thread):
+    """TensorFlow may let who frees one wait for half a minute."""
+    result = harness.run(thread_that_frees, in_child)
+    assert result.ok and result.value == thread, result
+
+
 # ---- Releases of Keras ---------------------------------------------------------
 
 def import_modules(*names):

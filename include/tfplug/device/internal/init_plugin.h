@@ -8,6 +8,7 @@
 #include "tfplug/base/internal/python_converter.h"
 #include "tfplug/base/internal/python_devices.h"
 #include "tfplug/base/internal/python_fit.h"
+#include "tfplug/base/internal/python_iterators.h"
 #include "tfplug/base/internal/python_lists.h"
 #include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/python_loops.h"
@@ -139,6 +140,7 @@ struct PlatformRegistration {
     });
     internal::GuardOrLog("SE_InitPlugin", &internal::ConvertOnCpu);
     internal::GuardOrLog("SE_InitPlugin", &internal::FitWithoutWaiting);
+    internal::GuardOrLog("SE_InitPlugin", &internal::FreeIteratorsElsewhere);
     internal::GuardOrLog("SE_InitPlugin", &internal::KeepOptionalsOnHost);
     internal::GuardOrLog("SE_InitPlugin", &internal::LowerLoops);
     return absl::OkStatus();
