@@ -22,6 +22,7 @@ import faulthandler
 import functools
 import gc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import inspect
 import json
@@ -71,6 +72,11 @@ def without_xla_on_cpu(device):
     """Returns arguments of a Keras model's compile(): on the CPU, whose results others are
     compared with, XLA would take longer than the training; elsewhere Keras decides."""
     return {"jit_compile": False} if "CPU" in device else {}
+
+
+def keras_version():
+    """Returns the version of Keras, which is keras-nightly for candidates of TensorFlow."""
+    return importlib.metadata.version(importlib.metadata.packages_distributions()["keras"][0])
 
 
 def package_environment(place):

@@ -3,7 +3,6 @@
 one device does. See docs/guide/distribute.md."""
 
 import functools
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -18,7 +17,7 @@ import pytest
 
 # TensorFlow 2.22 does not install Keras.
 HAS_KERAS = importlib.util.find_spec("keras") is not None
-HAS_KERAS_3 = HAS_KERAS and importlib.metadata.version("keras") >= "3"
+HAS_KERAS_3 = HAS_KERAS and harness.keras_version() >= "3"
 
 
 @functools.lru_cache(maxsize=None)

@@ -3,7 +3,6 @@
 models have the same results with and without it, bit by bit, and TensorFlow runs fewer
 ops. The first run of a region records it; the others repeat the record."""
 
-import importlib.metadata
 
 import harness
 import numpy as np
@@ -196,7 +195,7 @@ def test_models_train_alike(kind):
     assert off.ok, off
     assert on.value[0] == off.value[0]
     # Keras 2 calls the LSTM as a function, whose ops are not listed.
-    is_listed = kind != "lstm" or importlib.metadata.version("keras") >= "3"
+    is_listed = kind != "lstm" or harness.keras_version() >= "3"
     assert (REGION in on.value[1]) == is_listed and REGION not in off.value[1]
     if kind == "transformer":
         own = {"TfplugAttention", "TfplugLayerNorm"}

@@ -2,12 +2,11 @@
 """The kernels of CudnnRNN compute what a loop of other ops does, and Keras trains its
 layers LSTM and GRU with them: with the same results, whatever the mask."""
 
-import importlib.metadata
 
 import harness
 import pytest
 
-NEEDS_KERAS_3 = pytest.mark.skipif(importlib.metadata.version("keras").startswith("2."),
+NEEDS_KERAS_3 = pytest.mark.skipif(harness.keras_version().startswith("2."),
                                    reason="Keras 2 selects kernels by the name GPU")
 
 
