@@ -47,9 +47,6 @@ def fit_without_waiting():
     """An Optional that has a value. A function can return it."""
 
     def has_value(self):
-      if next(steps) % STEPS_AHEAD == 0:  # bounds what is enqueued
-        for log in tf.nest.flatten(self.value, expand_composites=True)[:1]:
-          in_host_memory(log)
       return True
 
     def get_value(self):
@@ -113,6 +110,8 @@ def fit_without_waiting():
                  if any(uses_logs(callback, hook) for hook in hooks)]
         if not all(map(keeps_last_values, users)):
           return original(self, batch, logs)
+        if next(steps) % STEPS_AHEAD == 0:  # bounds what is enqueued
+          tf.nest.map_structure(in_host_memory, tf.nest.flatten(logs)[:1])
         for progress_bar in users:
           getattr(progress_bar, hooks[0])(batch, unread(logs))
 
