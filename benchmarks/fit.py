@@ -31,9 +31,10 @@ Written by `{command}`; do not edit. Measured on
 same time (load {load} at the start and the end), so only figures of one row may be compared.
 
 This is what a user sees: `model.fit` of NumPy arrays with Adam, one metric and the
-progress bar, default threads everywhere; all costs of an epoch are included. Milliseconds a step: medians of
-{rounds} epochs. Each way has a process of its own, and the processes take turns after
-every epoch. A ratio is the median of those within the rounds.
+progress bar, default threads everywhere; all costs of an epoch are included.
+Milliseconds a step: medians of {rounds} epochs. Each way has a process of its own, and
+the processes take turns after every epoch. A ratio is the median of those within the
+rounds.
 
 {tables}
 

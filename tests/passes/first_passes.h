@@ -2,6 +2,7 @@
 #ifndef TFPLUG_TESTS_PASSES_FIRST_PASSES_H_
 #define TFPLUG_TESTS_PASSES_FIRST_PASSES_H_
 
+#include <doctest/doctest.h>
 #include <tfplug/passes/default_passes.h>
 #include <tfplug/testing.h>
 
@@ -22,6 +23,17 @@ inline bool IsFirstPass(const std::string& name,
     if (name == entry.name) return true;
   }
   return false;
+}
+
+// Checks that the pass runs if the setting is on, except in 2.17.
+inline void CheckFirstExceptIn217(const std::string& name,
+                                  bool OptimizerSettings::*setting) {
+  OptimizerSettings settings;
+  CHECK(IsFirstPass(name, settings, {2, 16}));
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 17}));
+  CHECK(IsFirstPass(name, settings, {2, 18}));
+  settings.*setting = false;
+  CHECK_FALSE(IsFirstPass(name, settings, {2, 18}));
 }
 
 }  // namespace tfplug

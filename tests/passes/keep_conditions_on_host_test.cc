@@ -123,13 +123,8 @@ TEST_CASE("the kernel for the host must be of the same op") {
 }
 
 TEST_CASE("the pass is among the default passes, except in 2.17") {
-  const std::string name = "tfplug::KeepConditionsOnHost";
-  OptimizerSettings settings;
-  CHECK(IsFirstPass(name, settings, {2, 16}));
-  CHECK_FALSE(IsFirstPass(name, settings, {2, 17}));
-  CHECK(IsFirstPass(name, settings, {2, 18}));
-  settings.keep_conditions_on_host = false;
-  CHECK_FALSE(IsFirstPass(name, settings, {2, 18}));
+  CheckFirstExceptIn217("tfplug::KeepConditionsOnHost",
+                        &OptimizerSettings::keep_conditions_on_host);
 }
 
 }  // namespace

@@ -232,13 +232,8 @@ TEST_CASE("a preserved NoOp still waits for kernels") {
 }
 
 TEST_CASE("the pass is among the default passes, except in 2.17") {
-  const std::string name = "tfplug::KeepOptionalsOnHost";
-  OptimizerSettings settings;
-  CHECK(IsFirstPass(name, settings, {2, 16}));
-  CHECK_FALSE(IsFirstPass(name, settings, {2, 17}));
-  CHECK(IsFirstPass(name, settings, {2, 18}));
-  settings.keep_optionals_on_host = false;
-  CHECK_FALSE(IsFirstPass(name, settings, {2, 18}));
+  CheckFirstExceptIn217("tfplug::KeepOptionalsOnHost",
+                        &OptimizerSettings::keep_optionals_on_host);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "absl/strings/substitute.h"
 #include "leak_checked_fake.h"
+#include "passes/first_passes.h"
 #include "tfplug/testing/graph_text.h"
 
 namespace tfplug::recompute_loop_values_test {
@@ -184,6 +185,11 @@ TEST_CASE("lists that are kept") {
   loops.Run(device);
   CHECK(loops.graph.has_op("TensorListPushBack"));
   CHECK(loops.user.input(0) == Output(loops.pop, 1));
+}
+
+TEST_CASE("the pass is among the default passes, except in 2.17") {
+  CheckFirstExceptIn217("tfplug::RecomputeLoopValues",
+                        &OptimizerSettings::recompute_loop_values);
 }
 
 }  // namespace

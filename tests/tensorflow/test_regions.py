@@ -3,7 +3,6 @@
 models have the same results with and without it, bit by bit, and TensorFlow runs fewer
 ops. The first run of a region records it; the others repeat the record."""
 
-
 import harness
 import numpy as np
 import pytest

@@ -2,7 +2,6 @@
 """The kernels of CudnnRNN compute what a loop of other ops does, and Keras trains its
 layers LSTM and GRU with them: with the same results, whatever the mask."""
 
-
 import harness
 import pytest
 

@@ -19,7 +19,6 @@
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/variant_values.h"
-#include "tfplug/passes/keep_conditions_on_host.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -71,8 +71,9 @@ class LowerListGradients : public GraphPass {
       } else if (kind == Kind::kLists) {
         TFPLUG_ASSIGN_OR_RETURN(is_lowered, LowerSum(graph, node));
       }
-      if (!is_lowered && context.IsOnDevice(node.device()))
+      if (!is_lowered && context.IsOnDevice(node.device())) {
         passes_internal::MoveToCpu(node);
+      }
     }
     return absl::OkStatus();
   }

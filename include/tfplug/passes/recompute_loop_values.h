@@ -19,7 +19,6 @@
 #include "tfplug/graph/node.h"
 #include "tfplug/graph/ranges.h"
 #include "tfplug/passes/internal/loop_variable.h"
-#include "tfplug/passes/keep_conditions_on_host.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -30,7 +30,6 @@ def fit_without_waiting():
   import collections
   import functools
   import itertools
-  import sys
   import numpy as np
   import tensorflow as tf
   from tensorflow.python.data.ops import optional_ops
@@ -73,8 +72,9 @@ def fit_without_waiting():
       self.value = value
 
     def __array__(self, *args, **kwargs):
-      logs = sys.modules["keras.src.utils.python_utils"].pythonify_logs({"": self.value})
-      return np.array(logs[""], *args, **kwargs)
+      from keras.src.utils import python_utils
+      number = python_utils.pythonify_logs({"": self.value})[""]
+      return np.array(number, *args, **kwargs)
 
   def unread(logs):
     """Returns {name: Unread} in the order of pythonify_logs."""
@@ -84,7 +84,7 @@ def fit_without_waiting():
     return result
 
   def read_logs_if_used(module):
-    # Releases before 3.6 have neither: they read the logs before they call this.
+    # Before 3.6, Keras reads the logs before it calls the callbacks.
     is_default = getattr(getattr(module, "utils", None), "is_default", None)
     progress = getattr(module, "ProgbarLogger", None)
     if is_default is None:
@@ -111,7 +111,8 @@ def fit_without_waiting():
         if not all(map(keeps_last_values, users)):
           return original(self, batch, logs)
         if next(steps) % STEPS_AHEAD == 0:  # bounds what is enqueued
-          tf.nest.map_structure(in_host_memory, tf.nest.flatten(logs)[:1])
+          for log in tf.nest.flatten(logs)[:1]:
+            in_host_memory(log)
         for progress_bar in users:
           getattr(progress_bar, hooks[0])(batch, unread(logs))
 
@@ -126,7 +127,7 @@ def fit_without_waiting():
       args, kwargs = tf.nest.map_structure(in_host_memory, (args, kwargs))
       return original(*args, **kwargs)
 
-    if hasattr(module, "pythonify_logs"):  # since 3.7 or 3.8
+    if hasattr(module, "pythonify_logs"):  # since Keras 3.7
       replace_function(module.pythonify_logs, "_tfplug_pythonify_logs", read)
 
   after_import("keras.src.callbacks.callback_list", read_logs_if_used)

@@ -40,15 +40,15 @@ TFPLUG_SEPARABLE void AppendFirstPasses(
   if (settings.keep_to_own_kernels) {
     entries.push_back(MakePassEntry<KeepToOwnKernels>());
   }
-  // These make iterations of loops shorter.
-  if (!KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease())) return;
-  if (settings.keep_conditions_on_host) {
+  const bool may_shorten_loops =
+      KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease());
+  if (may_shorten_loops && settings.keep_conditions_on_host) {
     entries.push_back(MakePassEntry<KeepConditionsOnHost>());
   }
-  if (settings.keep_optionals_on_host) {
+  if (may_shorten_loops && settings.keep_optionals_on_host) {
     entries.push_back(MakePassEntry<KeepOptionalsOnHost>());
   }
-  if (settings.recompute_loop_values) {
+  if (may_shorten_loops && settings.recompute_loop_values) {
     entries.push_back(MakePassEntry<RecomputeLoopValues>());
   }
 }
