@@ -85,8 +85,19 @@ class SiteTest(unittest.TestCase):
         self.assertIn("## Remedy\n\nOverride Stream::StartTimer.", page)
 
 
+_HEADER = """namespace tfplug {
+// A device.
+class Device {
+ public:
+  // %s
+  void Name();
+};
+}  // namespace tfplug
+"""
+
+
 class MistakesTest(unittest.TestCase):
-    """A project with a README, a few pages, and mistakes."""
+    """A project with a README, a header, a few pages, and mistakes."""
 
     @classmethod
     def setUpClass(cls):
@@ -101,12 +112,27 @@ class MistakesTest(unittest.TestCase):
                     "docs/architecture.md": "# Architecture\n\n## Parts\n\n"
                                             "[up](../README.md)\n",
                     "docs/unlisted.md": "# Unlisted\n",
+                    "include/tfplug/device/device.h": _HEADER % "Says one thing.",
                     "lib/part.py": "pass\n",
                     "tool.py": "pass\n"}.items():
-                (project / name).parent.mkdir(exist_ok=True)
+                (project / name).parent.mkdir(parents=True, exist_ok=True)
                 (project / name).write_text(text)
             cls.run_ = site(project)
             cls.home = (project / "build/site/index.html").read_text()
+            cls.pages = cls.contents(project)
+            (project / "docs/unlisted.md").unlink()
+            header = project / "include/tfplug/device/device.h"
+            header.write_text(_HEADER % "Says another thing.")
+            cls.second_run = site(project)
+            cls.second_pages = cls.contents(project)
+            cls.header = (project / "build/site/api/device/device.html").read_text()
+
+    @staticmethod
+    def contents(project):
+        """Returns each page that Sphinx reads, with the time of its last change."""
+        pages = project / "build/site-pages"
+        return {str(page.relative_to(pages)): (page.read_text(), page.stat().st_mtime_ns)
+                for page in pages.rglob("*.md")}
 
     def lines(self, word):
         return [line for line in self.run_.stdout.splitlines() if word in line]
@@ -122,6 +148,19 @@ class MistakesTest(unittest.TestCase):
 
     def test_a_page_that_is_not_in_the_navigation(self):
         self.assertRegex("\n".join(self.lines("toctree")), "docs/unlisted|unlisted.md")
+
+    def test_another_run_lets_sphinx_read_what_has_changed(self):
+        changed = {page for page, contents in self.pages.items()
+                   if self.second_pages.get(page) != contents}
+        self.assertEqual(changed, {"api/device/device.md", "unlisted.md",
+                                   "source/include/tfplug/device/device.h.md"})
+        self.assertIn("Says another thing.", self.header)
+
+    def test_another_run_reports_the_mistakes_that_are_left(self):
+        self.assertNotEqual(self.second_run.returncode, 0)
+        self.assertEqual(sorted(set(self.run_.stdout.splitlines())
+                                - set(self.second_run.stdout.splitlines())),
+                         self.lines("unlisted"))
 
     def test_right_links_lead_to_pages(self):
         for page in "architecture.html", "source/tool.py.html", "source/lib.html":

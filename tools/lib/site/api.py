@@ -5,6 +5,7 @@ Doxygen reads the headers (doxygen_comments.py), and Breathe shows its XML. A cl
 lists what it inherits, with links.
 """
 
+import hashlib
 import pathlib
 import re
 import shutil
@@ -120,8 +121,16 @@ def _revise(compound, classes):
     return list(names)
 
 
+def _digest(path):
+    """Returns a digest of what a page shows: a description and those of its classes."""
+    digest = hashlib.sha256(path.read_bytes())
+    for inner in xml.parse(path).getroot().iterfind("compounddef/innerclass"):
+        digest.update(_digest(path.with_name(inner.get("refid") + ".xml")).encode())
+    return digest.hexdigest()
+
+
 def _revise_all(folder):
-    """Returns the names that each file describes."""
+    """Returns the names that each group describes, and its digest."""
     # Doxygen leaves some of the marks of words that are no names.
     trees = {path: xml.ElementTree(xml.fromstring(
                  re.sub(r"%(?=[A-Z][a-z])", "", path.read_text(encoding="utf-8"))))
@@ -133,18 +142,20 @@ def _revise_all(folder):
             if compound.get("kind") in ("class", "struct", "union"):
                 classes[compound.findtext("compoundname")] = doxygen_comments.group_of(
                     compound.find("location").get("file"))
-    names = {}
+    names, files = {}, {}
     for path, tree in trees.items():
         for compound in tree.getroot().iterfind("compounddef"):
             names[compound.findtext("compoundname")] = _revise(compound, classes)
+            if compound.get("kind") == "group":
+                files[compound.findtext("compoundname")] = path
         tree.write(path, encoding="utf-8", xml_declaration=True)
-    return names
+    return {group: (names[group], _digest(path)) for group, path in files.items()}
 
 
 def write(stage):
     paths = [path for path in sorted(stage.tracked)
              if is_public(path) and (stage.root / path).exists()]
-    names = _revise_all(_run_doxygen(stage, paths)) if paths else {}
+    groups = _revise_all(_run_doxygen(stage, paths)) if paths else {}
     index = [_INTRODUCTION]
     for directory, title in _DIRECTORIES.items():
         index += [f"## {title}", ""]
@@ -153,11 +164,12 @@ def write(stage):
                 continue
             name, page = path.removeprefix("include/"), page_of(path)
             group = doxygen_comments.group_of(name)
-            here = names[group]
+            here, digest = groups[group]
             index.append(f"* [{name}](/{page})" + ": " * bool(here)
                          + ", ".join(f"`{name}`" for name in here))
-            # A navigation with every header would double the time of the build.
-            stage.write(page, f"---\norphan: true\n---\n# {name}\n\n"
+            # A navigation with every header would double the time of the build. Sphinx
+            # reads a page again if its digest differs.
+            stage.write(page, f"---\norphan: true\n---\n% {digest}\n\n# {name}\n\n"
                         f'```cpp\n#include "{name}"\n```\n\n'
                         f"[Source](/{stage.source_of(path)})\n\n"
                         f"```{{doxygengroup}} {group}\n:content-only:\n:inner:\n"

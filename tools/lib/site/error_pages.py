@@ -51,10 +51,10 @@ def _text(message):
 
 
 def _all(stage):
-    include = stage.root / "include"
-    if not include.exists():
+    if not (stage.root / "docs/reference/errors.md").exists():
         return []
-    return [message for messages in emit_errors.find_all(include).values()
+    return [message
+            for messages in emit_errors.find_all(stage.root / "include").values()
             for message in messages]
 
 

@@ -65,10 +65,21 @@ class Stage:
         self.sources = set()  # files and folders to which a page links
 
     def write(self, name, text):
+        self.write_bytes(name, text.encode("utf-8"))
+
+    def write_bytes(self, name, data):
+        """Writes a page, unless it has these contents: Sphinx reads what is newer."""
         self.written.add(name)
         path = self.out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        if not path.exists() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+    def remove_others(self):
+        """Removes pages of earlier runs that were not written again."""
+        for path in self.out.rglob("*"):
+            if path.is_file() and str(path.relative_to(self.out)) not in self.written:
+                path.unlink()
 
     def page_of_header(self, path):
         """Returns the page of a public header, or None."""
@@ -117,9 +128,7 @@ class Stage:
                     path in _ROOT_PAGES or path.startswith("docs/")):
                 continue
             if source.suffix != ".md":
-                page = self.out / self.page_of(path)
-                page.parent.mkdir(parents=True, exist_ok=True)
-                page.write_bytes(source.read_bytes())
+                self.write_bytes(self.page_of(path), source.read_bytes())
                 continue
             text = self.rewritten(source.read_text(encoding="utf-8"), path)
             if path == "README.md":
@@ -188,6 +197,7 @@ def main():
     error_pages.write(stage)
     stage.copy_docs()
     stage.write_sources()
+    stage.remove_others()
 
 
 if __name__ == "__main__":
