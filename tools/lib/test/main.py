@@ -79,7 +79,7 @@ def key(test, build, outputs):
     if any(pathlib.Path(path).suffix == ".py" for path in paths):
         # A script reads headers and other scripts beside it, or anything.
         sources = [file for path in map(pathlib.Path, paths) if path.is_dir()
-                   for suffix in ("*.cc", "*.h") for file in path.rglob(suffix)]
+                   for suffix in ("*.cc", "*.h", "*.md") for file in path.rglob(suffix)]
         paths += sorted(included(*sources)) if sources else [ROOT / "include"]
         paths += sorted((ROOT / "tests").glob("*.py"))
         if not any(pathlib.Path(word).is_absolute() and (build / word).is_dir()
