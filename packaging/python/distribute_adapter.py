@@ -13,9 +13,8 @@ _DISTRIBUTE = "tensorflow.python.distribute."
 _MULTI_WORKER = _DISTRIBUTE + "collective_all_reduce_strategy"
 _SERVERS = _DISTRIBUTE + "parameter_server_strategy_v2"
 _CONTEXT = "tensorflow.python.eager.context"
-_KERAS = "keras.src.backend.tensorflow.trainer"
 # Releases in which the names below were tested (tests/tensorflow/test_distribute.py).
-TESTED = {"TensorFlow": "2.12 to 2.22", "Keras": "3.15"}
+TESTED = {"TensorFlow": "2.12 to 2.22", "Keras": "3.15 and 3.16"}
 
 # A name, the parameters that a function has after self, and what uses it.
 NAMES = {
@@ -40,8 +39,8 @@ NAMES = {
     "Context.set_config_key_value": (
         _CONTEXT, ("key", "value"), "the comparison of workers"),
     "Context.get_config_key_value": (_CONTEXT, ("key",), "the comparison of workers"),
-    "TensorFlowTrainer._maybe_symbolic_build": (
-        _KERAS, ("iterator", "data_batch"), "fit under MultiWorkerMirroredStrategy"),
+    "Model._maybe_symbolic_build": (
+        "keras", ("iterator", "data_batch"), "fit under MultiWorkerMirroredStrategy"),
 }
 
 
@@ -119,7 +118,7 @@ def build_from_local_batch(strategy_class):
     if (keras is None or int(keras.__version__.split(".")[0]) < 3 or
             keras.backend.backend() != "tensorflow"):
         return
-    build = get("TensorFlowTrainer._maybe_symbolic_build")
+    build = get("Model._maybe_symbolic_build")
     if hasattr(build, "tfplug"):
         return
 
@@ -136,4 +135,4 @@ def build_from_local_batch(strategy_class):
         return build(self, iterator=iterator, data_batch=data_batch)
 
     build_locally.tfplug = True
-    owner("TensorFlowTrainer._maybe_symbolic_build")._maybe_symbolic_build = build_locally
+    keras.Model._maybe_symbolic_build = build_locally

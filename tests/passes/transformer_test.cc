@@ -16,9 +16,12 @@ namespace {
 
 struct Fixture : PassesFixture {
   Fixture() {
-    for (const char* op : {"TfplugGelu", "TfplugGeluTanh", "TfplugSilu"}) {
+    for (const char* op : {"TfplugGelu", "TfplugGeluTanh", "TfplugSilu",
+                           "Reciprocal", "Square", "ZerosLike"}) {
       DefineOp(op, {"T: type"}, {"x: T"});
     }
+    for (const char* op : {"Maximum", "Sub"})
+      DefineOp(op, {"T: type"}, {"x: T", "y: T"});
     DefineOp("TfplugSwiglu", {"T: type"}, {"gate: T", "x: T"});
     DefineOp("TfplugLayerNorm", {"T: type", "epsilon: float"},
              {"x: T", "gamma: T", "beta: T"}, {"y: T", "mean: T", "rstd: T"});
@@ -188,6 +191,82 @@ TEST_CASE_FIXTURE(NormFixture, "the statistics that a gradient uses") {
                    neg = Neg(f:1)
                    row_gamma = Reshape(gamma, w)
                    scale = Mul(row_gamma, f:2))") == "");
+}
+// The variance of tf.nn.moments since TensorFlow 2.22.
+struct ClippedNormFixture : NormFixture {
+  ClippedNormFixture() {
+    Add(R"(centered = Sub(x, mean)
+           square = Square(centered)
+           squares = Mean(square, axis) {keep_dims=true}
+           centered_axis: int32[1] = [-1]
+           rest = Mean(centered, centered_axis) {keep_dims=true}
+           rest_square = Square(rest)
+           raw = Sub(squares, rest_square)
+           zero = 0.0
+           clipped = Maximum(raw, zero))");
+    CHECK((*this)["add"].SetInput(1, (*this)["clipped"]).ok());
+    for (const char* const name : {"var", "sq"})
+      CHECK(graph.RemoveNode((*this)[name]).ok());
+  }
+};
+
+TEST_CASE_FIXTURE(ClippedNormFixture,
+                  "layer normalization of TensorFlow 2.22") {
+  SUBCASE("with the formula of Keras 3.15") {
+    Add("sum = AddN(off, val)\nf = AddV2(sum, row_beta)");
+  }
+  // It subtracts the mean before it scales.
+  SUBCASE("with the formula of Keras 3.16") {
+    for (const char* const name : {"val", "off", "neg"})
+      CHECK(graph.RemoveNode((*this)[name]).ok());
+    SUBCASE("after TensorFlow's rewriting") {
+      Add("scaled = Mul(centered, scale)\nf = AddV2(scaled, row_beta)");
+    }
+    SUBCASE("as traced") {
+      Add("stopped = StopGradient(mean)\nother = Sub(x, mean)\n"
+          "scaled = Mul(other, scale)\nf = AddV2(scaled, row_beta)");
+      CHECK((*this)["centered"].SetInput(1, (*this)["stopped"]).ok());
+    }
+    SUBCASE("with what a gradient uses") {
+      Add("scaled = Mul(centered, scale)\nf = AddV2(scaled, row_beta)\n"
+          "g1 = GreaterEqual(raw, zero)\ng2 = Exp(rest)\n"
+          "g3 = Exp(centered)\ng4 = Exp(scale)");
+      CHECK(Run(rules) == "1");
+      CHECK(Compare(R"(f = TfplugLayerNorm(x, gamma, beta)
+                       g1 = GreaterEqual(f/Maximum, zero)
+                       g2 = Exp(f/ZerosLike)
+                       g3 = Exp(centered)
+                       g4 = Exp(scale)
+                       centered = Sub(x, f:1)
+                       f/ZerosLike = ZerosLike(f:1)
+                       f/Square = Square(f:2)
+                       f/Reciprocal = Reciprocal(f/Square)
+                       f/Sub = Sub(f/Reciprocal, eps)
+                       f/Maximum = Maximum(f/Sub, zero)
+                       row_gamma = Reshape(gamma, w)
+                       scale = Mul(row_gamma, f:2))") == "");
+      return;
+    }
+  }
+  CHECK(Run(rules) == "1");
+  CHECK(Compare("f = TfplugLayerNorm(x, gamma, beta) {epsilon=0.001}") == "");
+}
+TEST_CASE_FIXTURE(ClippedNormFixture,
+                  "almost layer normalization of TensorFlow 2.22") {
+  Add("sum = AddN(off, val)\nf = AddV2(sum, row_beta)");
+  SUBCASE("another minimum") {
+    Constant::Of(Shape{}, std::vector<float>{0.5F}).Write((*this)["zero"]);
+  }
+  SUBCASE("the mean over another axis") {
+    const Constant axis = Constant::Of(Shape{1}, std::vector<int32_t>{1});
+    axis.Write((*this)["centered_axis"]);
+  }
+  SUBCASE("without keep_dims") { (*this)["rest"].SetAttr("keep_dims", false); }
+  SUBCASE("the mean of other values") {
+    CHECK((*this)["rest"].SetInput(0, (*this)["x"]).ok());
+  }
+  SUBCASE("the variance is used elsewhere") { Add("g = Exp(clipped)"); }
+  CHECK(Run(rules) == "0");
 }
 TEST_CASE_FIXTURE(NormFixture, "almost layer normalization") {
   Add("sum = AddN(off, val)\nf = AddV2(sum, row_beta)");

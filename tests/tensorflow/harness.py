@@ -74,6 +74,17 @@ def without_xla_on_cpu(device):
     return {"jit_compile": False} if "CPU" in device else {}
 
 
+def release():
+    """Returns the release of the installed TensorFlow, such as (2, 21)."""
+    [package] = set(importlib.metadata.packages_distributions()["tensorflow"])
+    return tuple(int(n) for n in importlib.metadata.version(package).split(".")[:2])
+
+
+def lets_kernels_update_variables():
+    """Returns whether TensorFlow exports the functions that such a kernel needs."""
+    return not (2, 19) <= release() <= (2, 21)
+
+
 def keras_version():
     """Returns the version of Keras, which is keras-nightly for candidates of TensorFlow."""
     return importlib.metadata.version(importlib.metadata.packages_distributions()["keras"][0])

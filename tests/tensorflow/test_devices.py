@@ -277,4 +277,7 @@ def update_in_place():
 
 def test_update_in_place_raises():
     result = harness.run(update_in_place, env={"TFPLUG_PYTHON_UPDATES": "0"})
+    if harness.lets_kernels_update_variables():
+        assert result.value == "updated", result
+        return
     assert result.ok and result.value == [2.0, 3.0], result

@@ -34,11 +34,16 @@ HOOKS = {
     "synchronize_all_activity": ("to_host", INTERNAL),
 }
 # Nothing in Python calls these hooks of a pluggable device; unit tests do.
-NEVER_CALLED = (
+NEVER_CALLED = [
     "unified_memory_allocate", "unified_memory_deallocate",
     "host_memory_allocate", "sync_memcpy_htod", "sync_memcpy_dtoh",
     "sync_memcpy_dtod", "mem_zero", "memset", "memset32", "wait_for_event",
-    "block_host_until_done", "nanoseconds")
+    "block_host_until_done", "nanoseconds"]
+# 2.22 waits with another one before it copies a result.
+if harness.release() >= (2, 22):
+    del HOOKS["synchronize_all_activity"]
+    HOOKS["block_host_until_done"] = ("to_host", CODES)
+    NEVER_CALLED.remove("block_host_until_done")
 _state = {}
 
 
@@ -214,7 +219,7 @@ def test_unknown_memory_size_is_an_error():
 
 def test_device_that_cannot_be_created():
     result = start("create_device")
-    assert result.error.startswith("RuntimeError"), result
+    assert result.error.startswith(("RuntimeError", "InternalError")), result
     assert "injected: create_device failed" in result.error
 
 

@@ -226,14 +226,15 @@ def test_values_that_a_session_feeds():
 
 # ---- tf.parallel_stack, which TensorFlow turns into updates of one tensor
 
-def _parallel_stacks(options):
+def _parallel_stacks(options, with_text):
     import tensorflow as tf
     tf.config.optimizer.set_experimental_options(options)
 
     @tf.function
     def f(x, wide, text):
         return (tf.parallel_stack([x, x * 2, tf.sin(x)]) * 2,
-                tf.parallel_stack([wide, wide + 1]), tf.parallel_stack([text, text]))
+                tf.parallel_stack([wide, wide + 1]),
+                tf.parallel_stack([text, text]) if with_text else ())
 
     def fetched(device, soft):
         v1 = tf.compat.v1
@@ -252,7 +253,8 @@ def _parallel_stacks(options):
 @pytest.mark.parametrize("options", [{}, {"disable_meta_optimizer": True}],
                          ids=["passes", "no passes"])
 def test_parallel_stack(options):
-    _check(harness.run(_parallel_stacks, options))
+    # TensorFlow 2.22's own kernel, and so the CPU, returns empty strings.
+    _check(harness.run(_parallel_stacks, options, harness.release() < (2, 22)))
 
 
 def _parallel_stack_in_a_loop():

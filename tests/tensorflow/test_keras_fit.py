@@ -20,6 +20,7 @@ def fit_with_callbacks(device, folder):
     import keras
     import tensorflow as tf
     from keras.src.callbacks import callback_list
+    from unittest import mock
     seen, reads = {}, []
     original = callback_list.CallbackList._on_train_batch_end
 
@@ -52,9 +53,19 @@ def fit_with_callbacks(device, folder):
             return keras.callbacks.ModelCheckpoint(f"{folder}/{device}.weights.h5",
                                                    save_weights_only=True, save_freq=often)
 
+        def board(often):
+            callback = keras.callbacks.TensorBoard(folder, write_graph=False,
+                                                   update_freq=often)
+            callback._summary_module = mock.MagicMock()
+            callback._summary_module.scalar = lambda name, value, step: seen.setdefault(
+                f"{name} {often}", []).append(float(value))
+            return callback
+
         results = {"plain": fit(epochs=2), "old": fit(Old()), "new": fit(new),
                    "bar": fit(verbose=1), "lines": fit(verbose=2),
-                   "epochs": fit(save("epoch"), verbose=1), "batches": fit(save(2))}
+                   "epochs": fit(save("epoch"), verbose=1), "batches": fit(save(2)),
+                   "board": fit(board("epoch"), save("epoch"), verbose=1),
+                   "scalars": fit(board(1))}
         results["test"] = model.evaluate(x, y, 16, verbose=0, callbacks=[Test()])
         iterator = iter(tf.data.Dataset.from_tensor_slices((x, y)).batch(32))
         logs = model.train_function(iterator)["loss"]
@@ -81,12 +92,15 @@ def test_logs_stay_on_the_device_until_a_callback_reads_them(tmp_path):
     np.testing.assert_allclose(results.pop("test"), cpu.value[1].pop("test"), rtol=1e-5)
     counts = {name: count for name, (_, count) in results.items()}
     assert counts == {"plain": 0, "bar": 0, "lines": 0, "epochs": 0, "old": 4, "new": 4,
-                      "batches": 4, "several steps": 0}
+                      "batches": 4, "board": 0, "scalars": 4, "several steps": 0}
     for name, (losses, _) in results.items():
         np.testing.assert_allclose(losses, cpu.value[1][name][0], rtol=1e-5)
     for name, losses in device.value[2].items():
         np.testing.assert_allclose(losses, cpu.value[2][name], rtol=1e-5)
-    assert {k: len(v) for k, v in device.value[2].items()} == {"old": 4, "new": 4, "test": 4}
+    scalars = {"batch_loss": 4, "epoch_loss": 1, "epoch_learning_rate": 1}
+    assert {k: len(v) for k, v in device.value[2].items()} == {
+        "old": 4, "new": 4, "test": 4, **{
+            f"{name} {often}": n for often in ("epoch", 1) for name, n in scalars.items()}}
 
 
 def fit_of_a_failing_device(verbose, has_callback):
@@ -117,13 +131,13 @@ def steps_between_waits():
     64th, and in the 64 after that."""
     import tensorflow as tf
     tensor = type(tf.constant(0))
-    numpy, count = tensor.numpy, []
+    numpy, count = tensor._numpy, []
 
     def read(self):
         count.append(1)
         return numpy(self)
 
-    tensor.numpy = read
+    tensor._numpy = read
     model, x, y = compiled("mlp", "SIM")
     counts = []
     for batches in (32, 31, 1, 64):
@@ -145,7 +159,7 @@ def progress(device):
     import tensorflow as tf
     from keras.src.utils.progbar import Progbar
     tensor = type(tf.constant(0))
-    create, numpy, count = Progbar.__init__, tensor.numpy, []
+    create, numpy, count = Progbar.__init__, tensor._numpy, []
 
     def read(self):
         count.append(1)
@@ -158,7 +172,7 @@ def progress(device):
             function(x, batch_size=32, **options)  # few steps: every 32nd waits
         return re.findall(r" - (\w+): ([-.e\d]+)", shown.getvalue()), len(count)
 
-    tensor.numpy = read
+    tensor._numpy = read
     with tf.device("/device:CPU:0" if device == "CPU" else None):
         model, x, y = compiled("mlp", device)
         model.compile("sgd", model.loss, metrics=["accuracy"],

@@ -176,9 +176,9 @@ absl::Status UpdateVariable(KernelContext& context, int input, int value,
   if (!tensor.ok()) return tensor.status();
   if (variable->shape() != tensor->shape()) {
     return absl::InvalidArgumentError(
-        "the variable has shape " + variable->shape().ToString() +
-        ", but the value has shape " + tensor->shape().ToString() +
-        "; the shapes must be equal");
+        "Cannot update variable with shape " + variable->shape().ToString() +
+        " using a Tensor with shape " + tensor->shape().ToString() +
+        ", shapes must be equal.");
   }
   return Code::Update(context, update, *variable, *tensor);
 }

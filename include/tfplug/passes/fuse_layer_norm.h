@@ -24,7 +24,8 @@ namespace tfplug {
 // keras.layers.LayerNormalization of Keras 3, also in training: the fused op
 // provides the mean and the reciprocal standard deviation that the gradient
 // uses, and the nodes between that and the output are kept if the gradient
-// uses them. Covers Keras 2 in inference, where the layer is a
+// uses them. The variance is that of tf.nn.moments, whose formula differs
+// before and since TensorFlow 2.22. Covers Keras 2 in inference, where the layer is a
 // FusedBatchNormV3 between reshapes. Results are the same except for rounding
 // errors. The shapes must be known, except for the batch.
 inline std::vector<patterns::Rule> FuseLayerNormRules();
@@ -36,7 +37,8 @@ namespace passes_internal {
 // Builds the rules. gamma and beta are vectors, or vectors reshaped to rows.
 class LayerNormRules {
  public:
-  // x s - mean s + beta, where s = rstd gamma.
+  // x s - mean s + beta, where s = rstd gamma, or (x - mean) s + beta in Keras
+  // 3.16.
   patterns::Rule ForMoments() const {
     using namespace patterns;  // NOLINT
     const auto negative = Match<ops::Neg>(mean_).MayHaveOtherUses();
@@ -47,7 +49,8 @@ class LayerNormRules {
         OneOf(Sum(OneOf(Match<ops::AddN>(scaled, offset).Commutative(),
                         Sum(scaled, offset)),
                   row_beta_),
-              Sum(scaled, Sum(offset, row_beta_)));
+              Sum(scaled, Sum(offset, row_beta_)),
+              Sum(Product(Centered(mean_), scale), row_beta_));
     const auto norm = Fused().Set("epsilon", [*this](const Matched& m) {
       return static_cast<float>(NumberOf(m, epsilon_));
     });
@@ -56,12 +59,16 @@ class LayerNormRules {
                 [*this](const Matched& m) {
                   const PartialShape x = ShapeOf(m, m[x_]);
                   return IsLastAxis(m, mean_axis_, x.rank()) &&
-                         IsLastAxis(m, variance_axis_, x.rank());
+                         IsLastAxis(m, variance_axis_, x.rank()) &&
+                         (!m.has(centered_axis_) ||
+                          IsLastAxis(m, centered_axis_, x.rank()));
                 })
         .OnlyIf(kVectors, [*this](const Matched& m) { return FitRows(m); })
         .ReplaceBy(norm)
         .AlsoReplace(mean_, norm[1])
-        .AlsoReplace(rstd_, norm[2]);
+        .AlsoReplace(rstd_, norm[2])
+        .AlsoReplace(mean_of_centered_, New<ops::ZerosLike>(norm[1]))
+        .AlsoReplace(raw_variance_, VarianceOf(norm[2]));
   }
 
   // A training batch normalization, without scale and offset, of x as [1, rows,
@@ -104,6 +111,18 @@ class LayerNormRules {
     using namespace patterns;  // NOLINT
     return OneOf(Match<ops::Reshape>(vector, Any()).MayHaveOtherUses(), vector);
   }
+  // Matches x - mean, which the gradient uses.
+  patterns::NodePattern<ops::Sub> Centered(const Pattern& mean) const {
+    return patterns::Match<ops::Sub>(x_, mean).MayHaveOtherUses();
+  }
+  // Returns 1 / rstd^2 - epsilon, which rounding must not make negative: for a
+  // negative variance, tf.nn.moments has no gradient.
+  patterns::Replacement VarianceOf(const patterns::Replacement& rstd) const {
+    using namespace patterns;  // NOLINT
+    return New<ops::Maximum>(
+        New<ops::Sub>(New<ops::Reciprocal>(New<ops::Square>(rstd)), epsilon_),
+        zero_);
+  }
   patterns::NewNode<> Fused() const {
     return patterns::New("TfplugLayerNorm", x_, gamma_, beta_).RequireKernel();
   }
@@ -139,7 +158,8 @@ class LayerNormRules {
   const Pattern x_ = patterns::Any("x"), gamma_ = patterns::Any("gamma"),
                 beta_ = patterns::Any("beta");
   const patterns::NodePattern<> mean_axis_ = patterns::MatchConst(),
-                                variance_axis_ = patterns::MatchConst();
+                                variance_axis_ = patterns::MatchConst(),
+                                centered_axis_ = patterns::MatchConst();
   const patterns::NodePattern<> epsilon_ =
       patterns::MatchConst("a number", [](const Constant& c) {
         return patterns_internal::SplatOf(c).has_value();
@@ -148,15 +168,33 @@ class LayerNormRules {
   const patterns::NodePattern<ops::Mean> mean_ =
       patterns::Match<ops::Mean>(x_, mean_axis_)
           .Where(ops::Mean::keep_dims, true);
-  const patterns::NodePattern<ops::Mean> variance_ =
+  const patterns::Pattern maybe_stopped_mean_ = patterns::Optional(
+      patterns::Match<ops::StopGradient>(mean_).MayHaveOtherUses());
+  // E[(x - mean)^2], until 2.21.
+  const patterns::NodePattern<ops::Mean> plain_variance_ =
       patterns::Match<ops::Mean>(
-          patterns::Match<ops::SquaredDifference>(
-              x_, patterns::Optional(patterns::Match<ops::StopGradient>(mean_)))
+          patterns::Match<ops::SquaredDifference>(x_, maybe_stopped_mean_)
               .Commutative(),
           variance_axis_)
           .Where(ops::Mean::keep_dims, true);
-  const patterns::NodePattern<ops::Rsqrt> rstd_ =
-      patterns::Match<ops::Rsqrt>(Sum(variance_, epsilon_));
+  // max(E[c^2] - E[c]^2, 0), where c = x - mean, since 2.22.
+  const patterns::NodePattern<ops::Sub> centered_ =
+      Centered(maybe_stopped_mean_);
+  const patterns::NodePattern<ops::Mean> mean_of_centered_ =
+      patterns::Match<ops::Mean>(centered_, centered_axis_)
+          .Where(ops::Mean::keep_dims, true);
+  const patterns::NodePattern<ops::Sub> raw_variance_ =
+      patterns::Match<ops::Sub>(
+          patterns::Match<ops::Mean>(patterns::Match<ops::Square>(centered_),
+                                     variance_axis_)
+              .Where(ops::Mean::keep_dims, true),
+          patterns::Match<ops::Square>(mean_of_centered_));
+  const patterns::NodePattern<> zero_ = patterns::MatchConst(0);
+  const patterns::NodePattern<ops::Rsqrt> rstd_ = patterns::Match<ops::Rsqrt>(
+      Sum(patterns::OneOf(plain_variance_,
+                          patterns::Match<ops::Maximum>(raw_variance_, zero_)
+                              .Commutative()),
+          epsilon_));
 };
 
 }  // namespace passes_internal

@@ -157,7 +157,7 @@ def _page(options, run, results):
 
 def _installed():
     """Returns the packages whose versions a report names."""
-    return [p for p in ("tensorflow-cpu", "tensorflow", "keras")
+    return [p for p in ("tensorflow-cpu", "tensorflow", "keras", "keras-nightly")
             if any(d.metadata["Name"].replace("_", "-") == p
                    for d in importlib.metadata.distributions() if d.metadata["Name"])]
 

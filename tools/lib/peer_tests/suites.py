@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The suites of tests that others wrote."""
 
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -24,6 +25,8 @@ _TENSORFLOW = ("tensorflow/python/kernel_tests", "tensorflow/python/ops",
 # too large; tests that need it fail on the CPU, too, and so do not count.)
 _PACKAGES_OF_KERAS = ("jax", "jaxlib", "opt_einsum", "pandas", "python-dateutil",
                       "scikit-learn", "narwhals")
+if importlib.util.find_spec("tensorboard") is None:  # TensorFlow 2.21 does not require it.
+    _PACKAGES_OF_KERAS += ("tensorboard", "tensorboard-data-server", "markdown", "werkzeug")
 
 
 def _pip(*arguments):
@@ -33,7 +36,8 @@ def _pip(*arguments):
 
 def _install_packages(cache):
     """Returns a folder with packages for the tests only, apart from the environment."""
-    folder = cache / f"peer-packages-py{sys.version_info[0]}.{sys.version_info[1]}"
+    name = " ".join([sys.version, *_PACKAGES_OF_KERAS])
+    folder = cache / f"peer-packages-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as new:
@@ -44,7 +48,11 @@ def _install_packages(cache):
 
 def _download_keras(cache):
     """Returns the folder of the sources of the installed Keras."""
-    version = importlib.metadata.version("keras")
+    try:
+        version = importlib.metadata.version("keras")
+    except importlib.metadata.PackageNotFoundError:
+        sys.exit("keras-nightly does not distribute its tests; install a release of Keras, "
+                 "or another release of TensorFlow")
     folder = cache / f"keras-{version}"
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ def fit_without_waiting():
   def in_host_memory(value):
     """Waits for a tensor, and raises its error."""
     is_array = isinstance(value, ops.EagerTensor) and value.dtype.is_numpy_compatible
-    return value.numpy() if is_array else value
+    return value.__array__() if is_array else value
 
   class Present(collections.namedtuple("Present", "value")):
     """An Optional that has a value. A function can return it."""
@@ -76,11 +76,11 @@ def fit_without_waiting():
       number = python_utils.pythonify_logs({"": self.value})[""]
       return np.array(number, *args, **kwargs)
 
-  def unread(logs):
-    """Returns {name: Unread} in the order of pythonify_logs."""
+  def flat(logs):
+    """Returns {name: tensor} in the order of pythonify_logs."""
     result = {}
     for name, value in sorted((logs or {}).items()):
-      result.update(unread(value) if isinstance(value, dict) else {name: Unread(value)})
+      result.update(flat(value) if isinstance(value, dict) else {name: value})
     return result
 
   def read_logs_if_used(module):
@@ -90,10 +90,11 @@ def fit_without_waiting():
     if is_default is None:
       return
 
-    def uses_logs(callback, hook):
-      saves_epochs = (getattr(callback, "save_freq", None) == "epoch"
-                      and type(callback).__module__.startswith("keras.src.callbacks."))
-      return not is_default(getattr(callback, hook)) and not saves_epochs
+    def takes_tensors(callback):
+      """Whether it is Keras' own and saves or writes something after each epoch."""
+      return (type(callback).__module__.startswith("keras.src.callbacks.")
+              and "epoch" in (getattr(callback, "save_freq", None),
+                              getattr(callback, "update_freq", None)))
 
     def keeps_last_values(callback):
       """Whether it is a progress bar that computes nothing from the logs."""
@@ -106,15 +107,19 @@ def fit_without_waiting():
 
       @functools.wraps(original)
       def call(self, batch, logs=None):
-        users = [callback for callback in self.callbacks
-                 if any(uses_logs(callback, hook) for hook in hooks)]
-        if not all(map(keeps_last_values, users)):
+        called = [callback for callback in self.callbacks
+                  if not all(is_default(getattr(callback, hook)) for hook in hooks)]
+        bars = list(filter(keeps_last_values, called))
+        if not all(callback in bars or takes_tensors(callback) for callback in called):
           return original(self, batch, logs)
         if next(steps) % STEPS_AHEAD == 0:  # bounds what is enqueued
           for log in tf.nest.flatten(logs)[:1]:
             in_host_memory(log)
-        for progress_bar in users:
-          getattr(progress_bar, hooks[0])(batch, unread(logs))
+        logs = flat(logs)
+        for callback in called:
+          getattr(callback, hooks[0])(
+            batch, {name: Unread(log) for name, log in logs.items()}
+            if callback in bars else logs)
 
       setattr(module.CallbackList, hooks[0], call)
 

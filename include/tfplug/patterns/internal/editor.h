@@ -175,14 +175,16 @@ class PatternEditor {
   // Replaces the other results. Their nodes are removed, or become Identities.
   absl::Status ReplaceResults() {
     for (Result& result : results_) {
+      const Node& node = match_->output(result.slot).node;
+      const bool is_kept =
+          std::find(kept_.begin(), kept_.end(), node) != kept_.end();
+      const bool remains = result.slot != 0 && !is_kept && MustRemain(node);
+      if (result.uses.empty() && !remains) continue;
       TFPLUG_ASSIGN_OR_RETURN(const Output value, made_.Make(*result.source));
       for (const Use& use : result.uses) {
         TFPLUG_RETURN_IF_ERROR(use.node.SetInput(use.input, value));
       }
-      const Node& node = match_->output(result.slot).node;
-      const bool is_kept =
-          std::find(kept_.begin(), kept_.end(), node) != kept_.end();
-      if (result.slot != 0 && !is_kept && MustRemain(node)) {
+      if (remains) {
         TFPLUG_RETURN_IF_ERROR(MakeIdentity(node, value, result.type));
         kept_.push_back(node);
       }
