@@ -2,7 +2,6 @@
 """tools/peer-tests with a small suite: what it counts, reports and survives."""
 
 import datetime
-import importlib.metadata
 import os
 import subprocess
 import sys
