@@ -43,15 +43,18 @@ def test_as_on_the_cpu(group):
     cpu = harness.run(outcomes, group, "CPU")
     assert cpu.ok, cpu
     assert device.value.keys() == cpu.value.keys()
-    if group in edge_cases.REJECTED:
+    is_old = harness.release() < (2, 19)  # The CPU rejects less, in other words.
+    if group in edge_cases.REJECTED and not is_old:
         rejected = {name for name, (_, kind, _) in cpu.value.items() if kind}
         assert rejected == edge_cases.REJECTED[group]
     names = {"nan": np.nan, "inf": np.inf, "__builtins__": {}}
     for name, (want, kind, message) in cpu.value.items():
         have, found_kind, found_message = device.value[name]
+        if is_old and (found_kind and not kind or name == "range of all int64"):
+            continue  # There, a size overflows.
         assert found_kind == kind, (name, found_message, message)
         if kind:
-            assert kind == "ResourceExhaustedError" or (
+            assert is_old or kind == "ResourceExhaustedError" or (
                 plain(found_message)[:3] == plain(message)[:3]), (name, found_message)
             continue
         have, want = eval(have, names), eval(want, names)  # pylint: disable=eval-used

@@ -213,6 +213,9 @@ WORDS = {
 def test_defaults_and_refusals():
     cpu, sim = (harness.run(_results, device) for device in ("CPU", "SIM"))
     assert cpu.ok and sim.ok, (cpu, sim)
+    if harness.release() >= (2, 22):  # The CPU refuses it; the device takes it in any release.
+        assert "must be a scalar" in cpu.value.pop("a vector's scalar")
+        del sim.value["a vector's scalar"]
     for name, result in sim.value.items():
         if name in WORDS:
             kind, words = WORDS[name].split(" {} ")
