@@ -29,6 +29,8 @@ def _optimizer(g):
             g.put("indices", g.random.permutation(shape[0])[:count])
         elif arg.name == "lr_power":
             g.put("lr_power", -.5)
+        elif arg.name == "global_step":  # TensorFlow divides by it.
+            g.put("global_step", g.integer(1, 100))
         else:
             g.tensor(arg.name, [], .05, .9)
 
