@@ -2,9 +2,11 @@
 """Small models of the digits data set, for Keras 2 and 3. None has batch
 normalization, whose result depends on how a batch is divided."""
 
-import keras
 import numpy as np
+import tensorflow as tf
 from sklearn.datasets import load_digits
+
+keras = tf.keras  # In 2.12, "import keras" has the names of TensorFlow 1.
 
 
 def digits():

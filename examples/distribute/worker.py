@@ -19,13 +19,13 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 import models  # noqa: E402
 import package  # noqa: E402
 
+keras = models.keras
 TRY_AGAIN = 75  # EX_TEMPFAIL
 # What TensorFlow reports in a worker that has no fault of its own.
 OTHERS_FAULT = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError,
