@@ -12,9 +12,9 @@
 With CHANGED=1, a test is left out ("same") if the contents of its program, of what it
 depends on and of the files and directories among its arguments, and its arguments and
 environment, are those of a test that passed: PASSED is the directory of their hashes.
-A script that takes directories of C++ files also reads the headers that these include,
-and any other one all headers. A script that takes the project's root, or nothing but
-itself, may read anything, and runs after any change.
+A script that takes directories of C++ files, or of those that match a pattern, also reads
+the headers that these include, and any other one all headers. A script that takes the
+project's root, or nothing but itself, may read anything, and runs after any change.
 """
 
 import functools
@@ -78,8 +78,15 @@ def key(test, build, outputs):
         words.append(word.replace(str(ROOT), ""))
     if any(pathlib.Path(path).suffix == ".py" for path in paths):
         # A script reads headers and other scripts beside it, or anything.
-        sources = [file for path in map(pathlib.Path, paths) if path.is_dir()
-                   for suffix in ("*.cc", "*.h", "*.md") for file in path.rglob(suffix)]
+        folders = [path for path in map(pathlib.Path, paths) if path.is_dir()]
+        if patterns := [word for word in test["cmd"] if "*" in word]:
+            sources = [file for path in folders for each in patterns
+                       for file in path.glob(each)]
+            paths = [path for path in paths if pathlib.Path(path) not in folders]
+            paths += sorted(sources)
+        else:
+            sources = [file for path in folders for each in ("*.cc", "*.h", "*.md")
+                       for file in path.rglob(each)]
         paths += sorted(included(*sources)) if sources else [ROOT / "include"]
         paths += sorted((ROOT / "tests").glob("*.py"))
         if not any(pathlib.Path(word).is_absolute() and (build / word).is_dir()
