@@ -82,7 +82,12 @@ class RulesFixture {
     value.Write(node);
     return node;
   }
-  Node operator[](const std::string& name) { return graph.FindNode(name); }
+  // Aborts if there is no such node, which is a mistake of the test.
+  Node operator[](const std::string& name) {
+    const Node node = graph.FindNode(name);
+    if (!node) std::abort();
+    return node;
+  }
   // Preserves a node, which may be fed.
   void Preserve(const std::string& name) { preserved_.insert(name); }
   // Preserves a node because its output 0 is fetched.
