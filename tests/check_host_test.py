@@ -77,4 +77,4 @@ class CheckHostTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])  # The others are what the test reads.
