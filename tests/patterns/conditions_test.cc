@@ -14,7 +14,7 @@
 #include "patterns/rules_fixture.h"
 
 // Tests conditions on attributes, on alternatives and on constants.
-using namespace tfplug;  // Must not make abi::__cxa_demangle ambiguous.
+using namespace tfplug;  // NOLINT: must not make abi::__cxa_demangle ambiguous.
 
 namespace conditions_test {
 namespace {
@@ -113,7 +113,7 @@ TEST_CASE_FIXTURE(Fixture, "a condition on an optional node") {
 struct ConstFixture : Fixture {
   ConstFixture() { Add("other = Placeholder()"); }
   std::string With(const Constant& value, const NodePattern<>& pattern) {
-    if ((*this)["c"]) {
+    if (graph.FindNode("c")) {
       CHECK((*this)["root"].SetInput(1, (*this)["other"]).ok());
       CHECK(graph.RemoveNode((*this)["c"]).ok());
       AddConst("c", value);

@@ -40,7 +40,7 @@ TEST_CASE("a sum that was split is an AddN again") {
   split.Rejoin();
   CHECK(split.Compare(R"(s = AddN(x, y:1, z, ^q, ^p) {N=3, T=float, !var_name}
                          t = Neg(s))") == "");
-  CHECK(!split["s/variable"]);
+  CHECK(!split.graph.FindNode("s/variable"));
 }
 
 TEST_CASE("a sum without a device, and one that is fetched") {
