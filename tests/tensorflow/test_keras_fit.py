@@ -127,14 +127,15 @@ def test_fit_raises_an_error_of_the_device(verbose, has_callback, after):
 
 
 def steps_between_waits():
-    """Returns how many tensors fit() reads in the 31 steps after the first 32, in the
-    64th, and in the 64 after that."""
+    """Returns how many tensors of the device fit() reads in the 31 steps after the first
+    32, in the 64th, and in the 64 after that."""
     import tensorflow as tf
     tensor = type(tf.constant(0))
     numpy, count = tensor._numpy, []
 
     def read(self):
-        count.append(1)
+        if "CPU" not in self.device:  # Since 3.16, Keras asks there for the next batch.
+            count.append(1)
         return numpy(self)
 
     tensor._numpy = read
