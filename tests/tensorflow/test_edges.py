@@ -43,7 +43,7 @@ def test_as_on_the_cpu(group):
     cpu = harness.run(outcomes, group, "CPU")
     assert cpu.ok, cpu
     assert device.value.keys() == cpu.value.keys()
-    is_old = harness.release() < (2, 19)  # The CPU rejects less, in other words.
+    is_old = harness.release() < (2, 19)  # The CPU rejects less, with other messages.
     if group in edge_cases.REJECTED and not is_old:
         rejected = {name for name, (_, kind, _) in cpu.value.items() if kind}
         assert rejected == edge_cases.REJECTED[group]

@@ -13,14 +13,14 @@ import pytest
 
 # The layers of each model, and how many of them have a kernel.
 MODELS = {
-    "plain": ("LSTM(6, return_sequences=True) GRU(7, go_backwards=True)", 2),
-    "masked": ("GRU(6, return_sequences=True) LSTM(7, go_backwards=True)", 2),
-    "both directions, masked": ("Bidirectional(LSTM(6,return_sequences=True))"
-                                " Bidirectional(GRU(4))", 4),
+    "plain": ("LSTM(6, return_sequences=True), GRU(7, go_backwards=True)", 2),
+    "masked": ("GRU(6, return_sequences=True), LSTM(7, go_backwards=True)", 2),
+    "both directions, masked": ("Bidirectional(LSTM(6, return_sequences=True)), "
+                                "Bidirectional(GRU(4))", 4),
     "states": ("LSTM(6, return_state=True)", 1),
-    "unusual": ("LSTM(6, activation='relu', return_sequences=True)"
-                " GRU(6, reset_after=False, return_sequences=True)"
-                " LSTM(6, time_major=True, return_sequences=True) Flatten()", 0),
+    "unusual": ("LSTM(6, activation='relu', return_sequences=True), "
+                "GRU(6, reset_after=False, return_sequences=True), "
+                "LSTM(6, time_major=True, return_sequences=True), Flatten()", 0),
 }
 
 
@@ -51,8 +51,6 @@ def _tf_keras():
 def train(folder, name, device):
     """Returns losses and predictions, and how often tfplug traced the op while the model
     trained and while it predicted."""
-    import re
-
     import numpy as np
     import tensorflow as tf
     if folder:
@@ -78,8 +76,9 @@ def train(folder, name, device):
     with tf.device(device):
         inputs = keras.Input((12,), dtype="int32")
         x = keras.layers.Embedding(50, 8, mask_zero="masked" in name)(inputs)
-        for layer in re.findall(r"\S+\(.*?\)+(?: |$)", MODELS[name][0]):
-            x = eval(layer, vars(keras.layers).copy())(x)  # pylint: disable=eval-used
+        names = vars(keras.layers).copy()
+        for layer in eval(f"[{MODELS[name][0]}]", names):  # pylint: disable=eval-used
+            x = layer(x)
         if isinstance(x, list):
             x = keras.layers.LSTM(6)(keras.layers.Reshape((1, 6))(x[0]), initial_state=x[1:])
         model = keras.Model(inputs, keras.layers.Dense(3)(x))

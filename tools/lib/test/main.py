@@ -12,8 +12,8 @@
 With CHANGED=1, a test is left out ("same") if the contents of its program, of what it
 depends on and of the files and directories among its arguments, and its arguments and
 environment, are those of a test that passed: PASSED is the directory of their hashes.
-A script that takes directories of C++ files, or of those that match a pattern, also reads
-the headers that these include, and any other one all headers. A script that takes the
+A script that takes directories of C++ files, all or those of a pattern, also reads the
+headers that these include, and any other one all headers. A script that takes the
 project's root, or nothing but itself, may read anything, and runs after any change.
 """
 

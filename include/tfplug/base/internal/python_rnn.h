@@ -53,6 +53,7 @@ def train_with_rnn_kernels(device_type):
     """Returns what Keras' inner_loop returns. Steps that are masked, which leave
     state and output as they are, follow the others for the kernel."""
     kernel, recurrent, bias = (tf.convert_to_tensor(v) for v in weights)
+    mask = mask if mask is None else tf.cast(mask, tf.bool)
     if go_backwards:
       x = tf.reverse(x, [1])
       mask = mask if mask is None else tf.reverse(mask, [1])
@@ -112,7 +113,6 @@ def train_with_rnn_kernels(device_type):
         return original(layer, sequences, initial_state, mask, training)
       if training and layer.dropout:
         x *= tf.expand_dims(cell.get_dropout_mask(x[:, 0, :]), 1)
-      mask = mask if mask is None else tf.cast(mask, tf.bool)
       return run(tf, mode, (cell.kernel, cell.recurrent_kernel, cell.bias), x, states,
                  mask, layer.go_backwards, layer.zero_output_for_mask,
                  layer.return_sequences)
@@ -149,8 +149,8 @@ def train_with_rnn_kernels(device_type):
       last, y, states = run(
           tf, mode, [given[n] for n in ("kernel", "recurrent_kernel", "bias")], x,
           [given[n] for n in ("init_h", "init_c")[:2 if mode == "lstm" else 1]],
-          mask if mask is None else tf.cast(mask, tf.bool), given["go_backwards"],
-          given["zero_output_for_mask"], given["return_sequences"])
+          mask, given["go_backwards"], given["zero_output_for_mask"],
+          given["return_sequences"])
       utilities = module.gru_lstm_utils
       return (last, y, *states, utilities.runtime(utilities.RUNTIME_GPU))
 
