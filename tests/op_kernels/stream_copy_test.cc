@@ -12,6 +12,7 @@
 #include "describe_op.h"
 #include "fixture.h"
 #include "queue_device.h"
+#include "tfplug/kernel/memory_labels.h"
 #include "tfplug/op_kernels/register.h"
 #include "tfplug/passes/copy_on_stream.h"
 #include "tfplug/primitives/reference_backend.h"
@@ -30,6 +31,8 @@ void TestOps(const Registrar& registrar) {
   registrar.Add<NoKernel>(KernelDef("Relu"));
   registrar.Add<NoKernel>(KernelDef("Sum").HostMemory("reduction_indices"));
   registrar.Add<NoKernel>(KernelDef("Shape").HostMemory("output"));
+  registrar.Add<NoKernel>(
+      KernelDef("Reshape").HostMemory("shape").Label(kOnDeviceLabel));
 }
 TFPLUG_REGISTER_DEVICE(Platform);
 TFPLUG_REGISTER_BACKEND(ReferenceBackend<queue::Stream>, TestOps,
@@ -42,6 +45,11 @@ struct Kernels {
     Describe("Shape", "input:T", "output:out_type");
     Describe("Identity", "input:T", "output:T");
     Describe("Unknown", "x:T", "y:T");
+    Describe("Reshape", "tensor:T shape:Tshape", "output:T");
+    Describe("AddV2", "x:T y:T", "z:T");
+    Describe("Less", "x:T y:T", "z:bool");
+    Describe("Const", "", "output:dtype");
+    Describe("LogicalAnd", "x:bool y:bool", "z:bool");
     testing::KernelRegistry::Get().Refill(&TF_InitKernel);
   }
   ~Kernels() {
@@ -60,7 +68,9 @@ class CopyGraph {
     const auto last =
         testing::AddNodes(graph, text,
                           {"/job:localhost/replica:0/task:0/device:MINIMAL:0",
-                           "T=float, Tidx=int32, out_type=int32", nullptr});
+                           "T=float, Tidx=int32, Tshape=int32, "
+                           "out_type=int32",
+                           nullptr});
     REQUIRE_MESSAGE(last.ok(), last.status().ToString());
     Run();
   }
@@ -139,6 +149,97 @@ TEST_CASE("results are copied once for the nodes on the CPU that read them") {
   CHECK(g.graph.num_nodes() == 14);
   g.Run();
   CHECK(g.graph.num_nodes() == 14);
+}
+
+TEST_CASE("tensors in host memory are copied for kernels that read others") {
+  CopyGraph g(R"(
+      x = Placeholder() {dtype=int32}
+      n: int32[2] = [3, 4]
+      sum = AddV2(n, n) {T=int32}
+      less = Less(sum, n) {T=int32}
+      both = LogicalAnd(less, less) {!T, _kernel="tfplug_on_host"}
+      one = LogicalAnd(less, less) {!T, _kernel="another"}
+      real = AddV2(x, x)
+      a = Relu(n) {T=int32}
+      b = Relu(sum) {T=int32}
+      c = Relu(less) {T=bool}
+      d = Relu(both) {T=bool}
+      e = Relu(one) {T=bool}
+      f = Relu(real)
+      i = Identity(sum) {T=int32}
+      j = Relu(i) {T=int32}
+      k = AddV2(i, sum) {T=int32}
+      l = Unknown(sum) {T=int32})");
+  CHECK(g.IsCopy("a", kToDeviceOp, "n"));
+  CHECK(g.IsCopy("b", kToDeviceOp, "sum"));
+  CHECK(g.IsCopy("c", kToDeviceOp, "less"));
+  CHECK(*g.InputOf("c").GetAttr<DataType>("T") == DataType::kBool);
+  CHECK(g.IsCopy("d", kToDeviceOp, "both"));
+  CHECK(g.InputOf("e").name() == "one");
+  CHECK(g.InputOf("f").name() == "real");
+  CHECK(g.IsCopy("j", kToDeviceOp, "i"));
+  CHECK(g.InputOf("k").name() == "i");
+  CHECK(g.InputOf("l").name() == "sum");
+  const int nodes = g.graph.num_nodes();
+  g.Run();
+  CHECK(g.graph.num_nodes() == nodes);
+}
+
+TEST_CASE("int32 tensors of the device are reshaped there") {
+  CopyGraph g(R"(
+      x = Relu(float) {T=int32}
+      float = Placeholder()
+      s: int32[1] = [-1]
+      a = Reshape(x, s) {T=int32}
+      b = Relu(a) {T=int32}
+      on_host = AddV2(s, s) {T=int32}
+      c = Reshape(on_host, s) {T=int32}
+      d = Relu(c) {T=int32}
+      e = Reshape(x, s) {T=int32}
+      f = Relu(e) {T=int32}
+      g = AddV2(e, e) {T=int32}
+      h = Reshape(x, s) {T=int32}
+      i = Relu(h) @CPU {T=int32}
+      j = Reshape(x, s) {T=int32}
+      k = Reshape(float, s)
+      l = Relu(k))");
+  const auto is_on_device = [&](const char* name) {
+    return g.graph.FindNode(name).GetAttr<std::string>("_kernel").value_or(
+               "") == kOnDeviceLabel;
+  };
+  CHECK(is_on_device("a"));
+  CHECK(g.InputOf("b").name() == "a");
+  for (const char* other : {"c", "e", "h", "j", "k"}) {
+    CAPTURE(other);
+    CHECK(!is_on_device(other));
+  }
+  CHECK(g.IsCopy("d", kToDeviceOp, "c"));
+  CHECK(g.IsCopy("f", kToDeviceOp, "e"));
+  const int nodes = g.graph.num_nodes();
+  g.Run();
+  CHECK(g.graph.num_nodes() == nodes);
+  CHECK(is_on_device("a"));
+}
+
+TEST_CASE("a control edge from the CPU begins at the copy") {
+  CopyGraph g(R"(
+      x, other = Placeholder() @CPU
+      switch = Switch(x, x) @CPU
+      a = Relu(x)
+      b = Relu(a, ^x)
+      c = Relu(a, ^other)
+      d = Relu(switch)
+      e = Relu(a, ^switch)
+      f = Relu(a, ^x) @CPU)");
+  const auto control = [&](const char* name) {
+    return g.graph.FindNode(name).control(0);
+  };
+  CHECK(control("b") == g.InputOf("a"));
+  CHECK(g.graph.FindNode("b").num_controls() == 1);
+  CHECK(control("c").name() == "other");
+  CHECK(g.IsCopy("d", kToDeviceOp, "switch"));
+  CHECK(control("e").name() == "switch");
+  CHECK(control("f").name() == "x");
 }
 
 // ---- The kernels -------------------------------------------------------------

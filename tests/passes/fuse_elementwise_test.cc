@@ -390,6 +390,46 @@ TEST_CASE("int32 values of the host are compared there") {
   CHECK(f["not/fused"]);
 }
 
+TEST_CASE("int32 values that only the device needs are computed there") {
+  Fusion f;
+  std::string tokens = "tokens = Placeholder() @CPU {dtype=int32}",
+              op = "AddV2", more;
+  std::string expected = kFusedMapOp;
+  SUBCASE("as by an embedding") {}
+  SUBCASE("but not if the host has them") {
+    tokens = "tokens = _Arg() {T=int32}";
+    expected = "AddV2 Less SelectV2";
+  }
+  SUBCASE("but not if the host needs them") {
+    more = "other = Identity(moved) {T=int32}";
+    expected = absl::StrCat("AddV2 ", kFusedMapOp);
+  }
+  SUBCASE("but not if this may fail") {
+    op = "FloorDiv";
+    expected = absl::StrCat("FloorDiv ", kFusedMapOp);
+  }
+  SUBCASE("but not if one must be preserved") {
+    f.item.nodes_to_preserve = {"less", "moved"};
+    expected = "AddV2 Less SelectV2";
+  }
+  f.Add(absl::StrCat(tokens, R"(
+      zero: int32 = 0
+      words: int32 = 10
+      less = Less(tokens, zero) {T=int32}
+      moved = )",
+                     op, R"((tokens, words) {T=int32}
+      select = SelectV2(less, moved, tokens) {T=int32}
+      )",
+                     more, R"(
+      out = Identity(select) {T=int32})"));
+  CHECK(f.Fuse() == expected);
+  if (expected != kFusedMapOp) return;
+  CHECK(f["select/fused"].num_inputs() == 1);
+  CHECK(f.ExpressionOf("select/fused") ==
+        "int32;input:int32 0;constant:int32 0;lt:bool 0 1;"
+        "constant:int32 10;add:int32 0 3;select:int32 2 4 0;5:int32");
+}
+
 TEST_CASE("decisions are logged") {
   Fusion f;
   f.Add(R"(

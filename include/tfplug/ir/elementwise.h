@@ -105,6 +105,9 @@ struct FusableOp {
   bool gives_bool = false;
   // Whether it must be known that all inputs have the same shape.
   bool needs_equal_shapes = false;
+  // The types that TensorFlow computes in host memory, without a possible
+  // failure, and that the backend can compute as well.
+  uint64_t host_types = 0;
 };
 
 // Returns the ops of the families that the library's backend lists. Filled

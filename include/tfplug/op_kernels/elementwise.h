@@ -252,12 +252,23 @@ inline void AddElementwiseOps(const Registrar& registrar,
           {op, kernel::SetOf(DataType::kBool), nullptr, /*gives_bool=*/true});
       continue;
     }
-    uint64_t types = op.types & kAllTypes;
-    if (kernel::HasHostKernel(op.name)) types &= ~kInt32Type;
-    types = registrar.WithOpcodes(types, [&](DataType type) {
-      return op_kernels_internal::ExpressionOf(op, type, /*attr=*/0);
-    });
-    registrar.AddFusable({op, types, "T", op_kernels_internal::GivesBool(op)});
+    uint64_t types =
+        registrar.WithOpcodes(op.types & kAllTypes, [&](DataType type) {
+          return op_kernels_internal::ExpressionOf(op, type, /*attr=*/0);
+        });
+    ir::FusableOp fusable = {op, types, "T",
+                             op_kernels_internal::GivesBool(op)};
+    if (kernel::HasHostKernel(op.name)) {
+      types &= ~kInt32Type;
+      fusable.host_types = fusable.types & ~types;
+      fusable.types = types;
+      // TensorFlow refuses to divide by zero.
+      if (absl::StrContains(op.name, "Div") ||
+          absl::StrContains(op.name, "Mod")) {
+        fusable.host_types = 0;
+      }
+    }
+    registrar.AddFusable(std::move(fusable));
     registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name),
                                                           "T", types);
   }

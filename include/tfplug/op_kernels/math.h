@@ -2,7 +2,7 @@
 #ifndef TFPLUG_OP_KERNELS_MATH_H_
 #define TFPLUG_OP_KERNELS_MATH_H_
 
-#include "tfplug/kernel/on_host_label.h"
+#include "tfplug/kernel/memory_labels.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/internal/host_backend.h"
 #include "tfplug/ops/array.h"

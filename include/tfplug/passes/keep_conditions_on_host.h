@@ -12,7 +12,7 @@
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/kernel/kernel_def.h"
-#include "tfplug/kernel/on_host_label.h"
+#include "tfplug/kernel/memory_labels.h"
 #include "tfplug/passes/internal/cpu_nodes.h"
 
 #pragma GCC visibility push(hidden)

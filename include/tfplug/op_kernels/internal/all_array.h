@@ -14,6 +14,7 @@
 #include "tfplug/op_kernels/partition.h"
 #include "tfplug/op_kernels/ragged.h"
 #include "tfplug/op_kernels/registrar.h"
+#include "tfplug/op_kernels/reshape.h"
 #include "tfplug/op_kernels/resource_slices.h"
 #include "tfplug/op_kernels/scan.h"
 #include "tfplug/op_kernels/scatter.h"
@@ -48,6 +49,7 @@ TFPLUG_SEPARABLE void AllArrayOps(const Registrar& registrar) {
   PadOps(registrar);
   PartitionOps(registrar);
   RaggedOps(registrar);
+  ReshapeOps(registrar);
   ResourceSliceOps(registrar);
   ScanOps(registrar);
   ScatterOps(registrar);

@@ -13,9 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/kernel.h"
-#include "tfplug/kernel/kernel_construction.h"
 #include "tfplug/kernel/kernel_context.h"
-#include "tfplug/op_kernels/op_run.h"
+#include "tfplug/op_kernels/reshape.h"
 #include "tfplug/runtime/node_ports.h"
 
 #pragma GCC visibility push(hidden)
@@ -31,125 +30,6 @@ class SameTensorKernel final : public Kernel {
     TFPLUG_ASSIGN_OR_RETURN(const Tensor x, context.GetInput(0));
     return context.SetOutput(0, x);
   }
-};
-
-// The base of kernels whose output is input 0 with another shape.
-class ReshapingKernel : public Kernel {
- public:
-  virtual absl::StatusOr<Shape> NewShape(OpRun& run, const Tensor& x) = 0;
-
-  absl::Status Compute(KernelContext& context) final {
-    OpRun run(context);
-    TFPLUG_ASSIGN_OR_RETURN(const Tensor x, context.GetInput(0));
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, NewShape(run, x));
-    TFPLUG_ASSIGN_OR_RETURN(const Tensor y, x.Reshape(shape));
-    return context.SetOutput(0, y);
-  }
-};
-
-class ReshapeKernel final : public ReshapingKernel {
- public:
-  absl::StatusOr<Shape> NewShape(OpRun& run, const Tensor& x) override {
-    TFPLUG_ASSIGN_OR_RETURN(Ints sizes,
-                            run.GetVector(1, "sizes input must be 1-D, not "));
-    const int64_t count = x.num_elements();
-    int64_t product = 1;
-    int unknown = -1;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      if (sizes[d] == -1) {
-        if (unknown >= 0) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "Only one input size may be -1, not both ", unknown, " and ", d));
-        }
-        unknown = static_cast<int>(d);
-      } else if (sizes[d] < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Size ", d, " must be non-negative, not ", sizes[d]));
-      } else if (__builtin_mul_overflow(product, sizes[d], &product)) {
-        return absl::InvalidArgumentError(
-            "the requested shape has too many elements");
-      }
-    }
-    if (unknown >= 0) {
-      if (product == 0) {
-        return absl::InvalidArgumentError(
-            "reshape cannot infer the missing input size for an empty tensor "
-            "unless all specified input sizes are non-zero");
-      }
-      if (count % product != 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Input to reshape is a tensor with ", count,
-            " values, but the requested shape requires a multiple of ",
-            product));
-      }
-      sizes[static_cast<size_t>(unknown)] = count / product;
-      product = count;
-    }
-    if (product != count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Input to reshape is a tensor with ", count,
-                       " values, but the requested shape has ", product));
-    }
-    return Shape(absl::MakeConstSpan(sizes.data(), sizes.size()));
-  }
-};
-
-class ExpandDimsKernel final : public ReshapingKernel {
- public:
-  absl::StatusOr<Shape> NewShape(OpRun& run, const Tensor& x) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Ints values, run.GetInts(1));
-    if (values.size() != 1) {
-      return absl::InvalidArgumentError(
-          "'dim' must be a tensor with a single value");
-    }
-    const int64_t rank = x.rank(), dim = values[0];
-    if (dim < -1 - rank || dim > rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Tried to expand dim index ", dim, " for tensor with ",
-                       rank, " dimensions."));
-    }
-    std::vector<int64_t> dims;
-    for (int d = 0; d < x.rank(); ++d) dims.push_back(x.dim(d));
-    dims.insert(dims.begin() + (dim < 0 ? dim + rank + 1 : dim), 1);
-    return Shape(dims);
-  }
-};
-
-class SqueezeKernel final : public ReshapingKernel {
- public:
-  absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(
-        dims_, construction.GetAttr<std::vector<int64_t>>("squeeze_dims"));
-    return absl::OkStatus();
-  }
-  absl::StatusOr<Shape> NewShape(OpRun&, const Tensor& x) override {
-    const int rank = x.rank();
-    std::vector<bool> removed(static_cast<size_t>(rank));
-    for (int64_t dim : dims_) {
-      if (dim < -rank || dim >= rank) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Tried to squeeze dim index ", dim,
-                         " for tensor with ", rank, " dimensions."));
-      }
-      const auto d = static_cast<int>(dim < 0 ? dim + rank : dim);
-      if (x.dim(d) != 1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Can not squeeze dim[", d,
-                         "], expected a dimension of 1, got ", x.dim(d)));
-      }
-      removed[static_cast<size_t>(d)] = true;
-    }
-    Shape shape;
-    for (int d = 0; d < rank; ++d) {
-      const bool is_removed =
-          dims_.empty() ? x.dim(d) == 1 : removed[static_cast<size_t>(d)];
-      if (!is_removed) shape.add_dim(x.dim(d));
-    }
-    return shape;
-  }
-
- private:
-  std::vector<int64_t> dims_;
 };
 
 // Shape, whose output is in host memory.

@@ -18,6 +18,7 @@
 #include "tfplug/ir/elementwise.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/kernel/op.h"
+#include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/regions.h"
 
 #pragma GCC visibility push(hidden)
@@ -68,6 +69,12 @@ class FusableNodes {
         if (rows_[node.id()] == nullptr && ComparesOnDevice(row, node)) {
           rows_[node.id()] = &row;
         }
+      }
+    }
+    AddHostNodes(graph);
+    for (const ir::FusableOp& row : ir::FusableOps()) {
+      if (!graph.has_op(row.op.name)) continue;
+      for (const Node node : graph.nodes(row.op.name)) {
         if (rows_[node.id()] == nullptr) continue;
         for (const Input& input : node.inputs()) {
           has_edges_ |= input.from && Has(input.from.node);
@@ -171,15 +178,61 @@ class FusableNodes {
   // a scalar. TensorFlow's kernel computes that on the host, with a copy in both
   // directions; Keras' argmax has such a node, which finds negative zeros.
   bool ComparesOnDevice(const ir::FusableOp& op, Node node) const {
-    constexpr uint64_t kInt32 = kernel::SetOf(DataType::kInt32);
-    if (!op.gives_bool || (op.op.types & ~op.types & kInt32) == 0 ||
-        node.num_inputs() != 2) {
-      return false;
+    if (!op.gives_bool || node.num_inputs() != 2) return false;
+    const Output x = node.input(0);
+    return x && Has(x.node) && IsScalar(node.input(1)) &&
+           IsFusable(op, op.host_types, node);
+  }
+
+  // Adds nodes that TensorFlow computes in host memory though nothing there needs
+  // the results: their inputs are scalars, from the CPU or from the device, and
+  // all their users are fusable. Keras' embeddings, to which -1 is the last word,
+  // have such nodes.
+  void AddHostNodes(Graph& graph) {
+    std::vector<Node> added;
+    for (const ir::FusableOp& row : ir::FusableOps()) {
+      if (row.host_types == 0 || !graph.has_op(row.op.name)) continue;
+      for (const Node node : graph.nodes(row.op.name)) {
+        if (Has(node) || !IsFusable(row, row.host_types, node)) continue;
+        rows_[node.id()] = &row;
+        added.push_back(node);
+      }
     }
-    const Output x = node.input(0), y = node.input(1);
-    if (!x || !Has(x.node) || !y || y.node.op() != "Const") return false;
-    const auto shape = context_.ReadConstantShape(y.node);
-    return shape.ok() && shape->rank() == 0 && IsFusable(op, kInt32, node);
+    for (size_t before = 0; before != added.size();) {
+      before = added.size();
+      for (size_t i = 0; i < added.size();) {
+        if (IsNeededOnDeviceOnly(added[i])) {
+          ++i;
+          continue;
+        }
+        rows_[added[i].id()] = nullptr;
+        added[i] = added.back();
+        added.pop_back();
+      }
+    }
+  }
+  bool IsNeededOnDeviceOnly(Node node) const {
+    bool any_input = false, any_use = false;
+    for (const Input& input : node.inputs()) {
+      if (IsScalar(input.from)) continue;
+      any_input = true;
+      if (!input.from || (!Has(input.from.node) && !IsOnCpu(input.from.node))) {
+        return false;
+      }
+    }
+    for (const Use& use : node.uses()) {
+      if (use.is_control()) continue;
+      any_use = true;
+      if (!Has(use.node) || use.node.device() != node.device()) return false;
+    }
+    return any_input && any_use;
+  }
+
+  // Returns whether this is a constant without dimensions.
+  bool IsScalar(const Output& output) const {
+    if (!output || output.node.op() != "Const") return false;
+    const auto shape = context_.ReadConstantShape(output.node);
+    return shape.ok() && shape->rank() == 0;
   }
 
   // Returns whether the library's author has registered a kernel, which has

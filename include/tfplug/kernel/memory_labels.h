@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_KERNEL_ON_HOST_LABEL_H_
-#define TFPLUG_KERNEL_ON_HOST_LABEL_H_
+#ifndef TFPLUG_KERNEL_MEMORY_LABELS_H_
+#define TFPLUG_KERNEL_MEMORY_LABELS_H_
 
 #pragma GCC visibility push(hidden)
 
@@ -10,8 +10,12 @@ namespace tfplug {
 // although the op's other kernels do not: see passes/keep_conditions_on_host.h.
 inline constexpr char kOnHostLabel[] = "tfplug_on_host";
 
+// The label of kernels that have int32 tensors in device memory although
+// TensorFlow's kernels do not: see passes/copy_on_stream.h.
+inline constexpr char kOnDeviceLabel[] = "tfplug_on_device";
+
 }  // namespace tfplug
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_KERNEL_ON_HOST_LABEL_H_
+#endif  // TFPLUG_KERNEL_MEMORY_LABELS_H_
