@@ -61,9 +61,12 @@ def train_with_rnn_kernels(device_type):
     if mask is None:
       lengths = tf.fill([tf.shape(x)[0]], steps)
     else:
+      # TensorFlow computes with int32 on the host, where the lengths must be. If the
+      # mask is there as well, nothing waits for the device.
+      with tf.device("/device:CPU:0"):
+        lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
       order = tf.math.top_k(tf.cast(mask, x.dtype), steps).indices
-      x = tf.gather(x, order, axis=1, batch_dims=1)
-      lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
+      x = tf.gather(x, tf.cast(order, tf.int64), axis=1, batch_dims=1)
     # An LSTM of Keras has one bias, a GRU has two.
     biases = [bias, tf.zeros_like(bias)] if mode == "lstm" else [bias]
     params = tf.concat([tf.reshape(v, [-1]) for v in (
@@ -75,7 +78,7 @@ def train_with_rnn_kernels(device_type):
     last = h = h[:, 0]
     if mask is not None:
       # The output of a masked step is zero, or that of the last one before.
-      done = tf.cumsum(tf.cast(mask, tf.int32), 1)
+      done = tf.cumsum(tf.cast(mask, tf.int64), 1)
       is_set = mask if zero_output_for_mask else done > 0
       last = tf.where(is_set[:, -1:], h, tf.zeros_like(h))
     if not return_sequences:
