@@ -45,6 +45,7 @@ struct Kernels {
     Describe("Shape", "input:T", "output:out_type");
     Describe("Identity", "input:T", "output:T");
     Describe("Unknown", "x:T", "y:T");
+    Describe("Switch", "data:T pred:bool", "output_false:T output_true:T");
     Describe("Reshape", "tensor:T shape:Tshape", "output:T");
     Describe("AddV2", "x:T y:T", "z:T");
     Describe("Less", "x:T y:T", "z:bool");
@@ -169,7 +170,9 @@ TEST_CASE("tensors in host memory are copied for kernels that read others") {
       i = Identity(sum) {T=int32}
       j = Relu(i) {T=int32}
       k = AddV2(i, sum) {T=int32}
-      l = Unknown(sum) {T=int32})");
+      l = Unknown(sum) {T=int32}
+      condition = Switch(less, less) {T=bool}
+      switch = Switch(sum, less) {T=int32})");
   CHECK(g.IsCopy("a", kToDeviceOp, "n"));
   CHECK(g.IsCopy("b", kToDeviceOp, "sum"));
   CHECK(g.IsCopy("c", kToDeviceOp, "less"));
@@ -180,6 +183,9 @@ TEST_CASE("tensors in host memory are copied for kernels that read others") {
   CHECK(g.IsCopy("j", kToDeviceOp, "i"));
   CHECK(g.InputOf("k").name() == "i");
   CHECK(g.InputOf("l").name() == "sum");
+  CHECK(g.IsCopy("condition", kToDeviceOp, "less"));
+  CHECK(g.InputOf("condition", 1).name() == "less");
+  CHECK(g.InputOf("switch").name() == "sum");
   const int nodes = g.graph.num_nodes();
   g.Run();
   CHECK(g.graph.num_nodes() == nodes);

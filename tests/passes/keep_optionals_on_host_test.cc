@@ -200,6 +200,18 @@ TEST_CASE("the CPU knows the branch from a value in host memory") {
       FROM/seen = Identity(FROM/done) @CPU {T=int32})",
                      "FROM", from)) == "");
   }
+  // CopyOnStream ran before.
+  const std::string copied = R"(
+      less = Less() {T=int32}
+      copy = TfplugToDeviceV1(less) {T=bool}
+      branch = Switch(copy, less) {T=bool}
+      taken = Identity(branch:1) {T=bool}
+      x = Placeholder() @CPU)";
+  CHECK(
+      After(copied + "\n user = OptionalHasValue(x, ^taken) @CPU", copied + R"(
+      user = OptionalHasValue(x, ^taken/seen) @CPU
+      taken/done: int32 = 0 (^taken)
+      taken/seen = Identity(taken/done) @CPU {T=int32})") == "");
 }
 
 TEST_CASE("the CPU still waits for kernels that something else asked to") {

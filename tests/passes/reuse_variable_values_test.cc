@@ -148,12 +148,39 @@ TEST_CASE("reads of what another node may have written are left alone") {
       a = AssignVariableOp(v, x) {dtype=half}
       read = ReadVariableOp(v, ^a)
       out = Neg(read))"));
-  // The handle may depend on what runs between.
+  // The handles differ.
   CHECK(IsLeftAlone(R"(
       h = Identity(v)
-      a = AssignVariableOp(h, x)
+      a = AssignVariableOp(v, x)
       read = ReadVariableOp(h, ^a)
       out = Neg(read))"));
+}
+
+TEST_CASE("a read after an assignment in the same branch is its value") {
+  const std::string branch = R"(
+      of_v = Switch(v, w)
+      h = Identity(of_v:1)
+      of_x = Switch(x, w)
+      value = Identity(of_x:1)
+      a = AssignVariableOp(h, value)
+      )";
+  Variables v(branch + R"(
+      read = ReadVariableOp(h, ^a)
+      out = Neg(read)
+      end = NoOp(^out))");
+  CHECK(v.Reused(branch + R"(
+      out = Neg(value)
+      end = NoOp(^out, ^a))") == "");
+  // The value leaves the branch.
+  CHECK(IsLeftAlone(branch + R"(
+      read = ReadVariableOp(h, ^a)
+      end = Merge(read, of_x))"));
+  // What uses the read runs less often.
+  CHECK(IsLeftAlone(branch + R"(
+      inner = Switch(value, x)
+      taken = Identity(inner:1)
+      read = ReadVariableOp(h, ^a)
+      out = MatMul(read, taken))"));
 }
 
 TEST_CASE("a read that the function returns is left alone") {

@@ -45,7 +45,7 @@ namespace tfplug {
 // TensorFlow also computes most of int32 in host memory on every device, and
 // copies the results to kernels that need them in device memory. Its stream for
 // copies then waits for all kernels that are enqueued, and TensorFlow for the
-// copy: these edges get the same op. In TensorFlow 2.17 they do not: see
+// copy: these edges get the same op, also those to a Switch. In TensorFlow 2.17 they do not: see
 // KeepConditionsOnHost. A Reshape, ExpandDims or Squeeze between two kernels that
 // have int32 in device memory gets the label kOnDeviceLabel, if the library has
 // such a kernel (op_kernels/reshape.h).
@@ -117,6 +117,10 @@ class CopyOnStream : public GraphPass {
     if (*type == DataType::kInt32 &&
         (passes || node.op() == "Const" || kernel::HasHostKernel(node.op()))) {
       return runtime::PortsOf(node, **op, on_host).value_or(none);
+    }
+    // TensorFlow makes a Switch of the condition for each branch.
+    if (node.op() == "Switch" && *type != DataType::kInt32) {
+      return {{on_device, {DataType::kBool, /*on_host=*/true}}, {}};
     }
     if (!passes) return none;
     return {{on_device}, {on_device}};

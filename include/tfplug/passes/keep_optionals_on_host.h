@@ -17,6 +17,7 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/kernel/stream_copy_ops.h"
 #include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/variant_values.h"
 
@@ -113,10 +114,15 @@ class KeepOptionalsOnHost : public GraphPass {
     }
     if (!VariantValues::Forwards(node.op())) return false;
     if (TypeOf(node) == DataType::kInt32) return true;
-    // The condition of a branch, which tells that the branch was taken.
+    // The condition of a branch, which tells that the branch was taken. A run of
+    // CopyOnStream before may have put a copy between.
     const Output from = node.input(0);
-    return node.op() == "Identity" && from && from.node.op() == "Switch" &&
-           from.node.input(0) == from.node.input(1);
+    if (node.op() != "Identity" || !from || from.node.op() != "Switch") {
+      return false;
+    }
+    const Output data = from.node.input(0), condition = from.node.input(1);
+    return data == condition || (data && data.node.op() == kToDeviceOp &&
+                                 data.node.input(0) == condition);
   }
 
   // Makes `users`, which are on one device, run after `from`, which is on

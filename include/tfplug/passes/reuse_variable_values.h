@@ -39,10 +39,11 @@ namespace tfplug {
 // constants and element-wise ops that are equal then, such as the step size that
 // Adam computes for each variable.
 //
-// Assignments in branches and loops, nodes that are fed or fetched, handles that
-// the graph computes, and graphs in which an op changes its input are left alone. In the body of a function, TensorFlow
-// preserves each read because its op has a state: those become NoOps of the same
-// name. Runs under the same conditions as FuseElementwise.
+// Values that leave a branch or an iteration, nodes that are fed or fetched, and
+// graphs in which an op changes its input are left alone. In the body of a
+// function, TensorFlow preserves each read because its op has a state: those
+// become NoOps of the same name. Runs under the same conditions as
+// FuseElementwise.
 class ReuseVariableValues : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -93,24 +94,21 @@ class ReuseVariableValues : public GraphPass {
     std::set<Node> direct;  // that have it as a data input
     std::set<Node> ends;    // the first ones that must run after the assignment
 
-    // Returns false if there are too many, if the assignment, the read or some
-    // of them are in branches or loops, or if the function returns one: inlining
-    // drops the control inputs of _Retval.
+    // Returns false if there are too many, if the assignment, the read and all of
+    // them are not in the same branches and loops, or if the function returns one:
+    // inlining drops the control inputs of _Retval.
     bool Find(Node read, const passes_internal::FusableNodes& fusable,
               const passes_internal::Regions& branches) {
       constexpr size_t kMaxNodes = 256;
-      constexpr int kAlways = passes_internal::Regions::kAlways;
-      if (branches.of(read) != kAlways ||
-          branches.of(read.control(0)) != kAlways) {
-        return false;
-      }
+      const int branch = branches.of(read);
+      if (branches.of(read.control(0)) != branch) return false;
       std::set<Node> passed;
       std::vector<Node> pending = {read};
       while (!pending.empty()) {
         const Node node = pending.back();
         pending.pop_back();
         for (const Use& use : node.uses()) {
-          if (branches.of(use.node) != kAlways ||
+          if (branches.of(use.node) != branch ||
               passes_internal::Regions::IsControlFlow(use.node) ||
               use.node.op() == "_Retval") {
             return false;
@@ -135,7 +133,6 @@ class ReuseVariableValues : public GraphPass {
     const Output handle = read.input(0);
     return assign && assign.op() == "AssignVariableOp" &&
            assign.num_inputs() == 2 && handle && handle == assign.input(0) &&
-           handle.node.num_inputs() + handle.node.num_controls() == 0 &&
            assign.device() == read.device() && assign.input(1) &&
            assign.HasAttr("dtype") &&
            assign.RawAttr("dtype") == read.RawAttr("dtype");
