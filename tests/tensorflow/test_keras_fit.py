@@ -210,6 +210,57 @@ def test_fit_waits_for_every_32nd_step():
 
 # ---- Iterators -----------------------------------------------------------------
 
+def searches(device):
+    """Returns the losses of data in several shapes and containers, and how often
+    TensorFlow looks for the trace of a step in each."""
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.eager.polymorphic_function import polymorphic_function
+    original, found, searched = polymorphic_function.Function.__call__, [], []
+
+    def call(self, *args, **kwargs):
+        if self.__name__ == "multi_step_on_iterator":
+            searched.append(self)
+        return original(self, *args, **kwargs)
+
+    polymorphic_function.Function.__call__ = call
+    random = np.random.default_rng(0)
+
+    def data(rows, length):
+        return (random.normal(size=(rows, length, 3)).astype("float32"),
+                random.normal(size=(rows, 1)).astype("float32"))
+
+    with tf.device(f"/device:{device}:0"):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(4, "tanh"),
+                                  keras.layers.GlobalAveragePooling1D(),
+                                  keras.layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+
+        def train(*args, **options):
+            searched.clear()
+            history = model.fit(*args, verbose=0, shuffle=False, **options).history
+            found.append([*history["loss"], *history.get("val_loss", []), len(searched)])
+
+        train(*data(64, 5), batch_size=16, epochs=2)
+        train(*data(40, 7), batch_size=16, validation_data=data(48, 2), validation_batch_size=16)
+        train(tf.data.Dataset.from_tensor_slices(data(64, 5)).batch(8).repeat(),
+              epochs=3, steps_per_epoch=4)
+        tf.config.run_functions_eagerly(True)
+        train(*data(64, 5), batch_size=16)
+    return found
+
+
+@NEEDS_KERAS_3
+def test_a_trace_is_searched_once_for_each_iterator():
+    expected = harness.run(searches, "CPU").value
+    found = harness.run(searches, "SIM").value
+    np.testing.assert_allclose([loss for losses in found for loss in losses[:-1]],
+                               [loss for losses in expected for loss in losses[:-1]],
+                               rtol=1e-5)
+    assert [losses[-1] for losses in found] == [2, 2, 1, 4]
+
+
 def thread_that_frees(in_child):
     """Returns the name of the thread on which an iterator of tf.data ends."""
     import os

@@ -43,3 +43,35 @@ def test_determinism_needs_seeds():
     device, error = result.value
     assert "SIM" in device
     assert "When determinism is enabled, random ops must have a seed" in error
+
+
+def _seeds_from_variables(device):
+    """Returns numbers whose seeds are computed from a variable, as Keras' layers do, and
+    how many values the graph copies from the device to the host."""
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    context.context().enable_run_metadata()
+    drawn = []
+    with tf.device(device):
+        state = tf.Variable(tf.constant([3, -7], "int64"))
+
+        @tf.function
+        def draw():
+            seed = state.assign_add([1, 1 << 40])
+            return (tf.random.stateless_uniform([5, 3], seed),
+                    tf.random.stateless_uniform([7], tf.cast(seed, "int32")))
+
+        for _ in range(3):
+            drawn += [t.numpy().tobytes().hex() for t in draw()]
+    metadata = context.context().export_run_metadata()
+    return drawn, sum(node.op == "_HostRecv" and "CPU" not in
+                      node.attr["send_device"].s.decode()
+                      for functions in metadata.function_graphs
+                      for graph in functions.partition_graphs for node in graph.node)
+
+
+def test_seeds_from_variables_stay_on_the_device():
+    expected, _ = harness.run(_seeds_from_variables, "CPU").value
+    drawn, copies = harness.run(_seeds_from_variables, "SIM").value
+    assert drawn == expected
+    assert copies == 0

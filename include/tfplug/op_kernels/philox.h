@@ -53,10 +53,13 @@ inline std::array<uint32_t, 4> PhiloxOf(const PhiloxState& state) {
       [](uint32_t word, uint32_t constant) { return word + constant; });
 }
 
+// The key with which seeds of stateless ops are scrambled.
+inline constexpr int64_t kSeedKey = 0x02461E293EC8F720;
+
 // Derives key and counter from the seed of a stateless op.
 inline PhiloxState ScrambleSeed(int64_t seed_0, int64_t seed_1) {
   const std::array<uint32_t, 4> mix =
-      PhiloxOf({0x02461E293EC8F720u, static_cast<uint64_t>(seed_0),
+      PhiloxOf({uint64_t{kSeedKey}, static_cast<uint64_t>(seed_0),
                 static_cast<uint64_t>(seed_1)});
   return {uint64_t{mix[1]} << 32 | mix[0], 0, uint64_t{mix[3]} << 32 | mix[2]};
 }
@@ -78,6 +81,16 @@ inline Words PhiloxWords(Value key, Value counter_low, Value counter_high,
         return std::array<Value, 2>{low(product), high(product)};
       },
       [](Value word, uint32_t constant) { return word + int64_t{constant}; });
+}
+
+// Returns key and counter of a seed, as ScrambleSeed does; all are of uint64.
+inline std::array<Value, 3> ScrambleSeed(Value seed_0, Value seed_1) {
+  const Words mix =
+      PhiloxWords(seed_0.Like(kSeedKey), seed_0, seed_1, seed_0.Like(0));
+  const auto join = [](Value low, Value high) {
+    return Cast(high, DataType::kUint64) << 32 | Cast(low, DataType::kUint64);
+  };
+  return {join(mix[0], mix[1]), seed_0.Like(0), join(mix[2], mix[3])};
 }
 
 // Returns a number in [0, 1) of the lowest bits, as many as a fraction of

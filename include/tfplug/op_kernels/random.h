@@ -2,6 +2,7 @@
 #ifndef TFPLUG_OP_KERNELS_RANDOM_H_
 #define TFPLUG_OP_KERNELS_RANDOM_H_
 
+#include <array>
 #include <mutex>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/ir/scalar_code.h"
+#include "tfplug/kernel/memory_labels.h"
 #include "tfplug/op_kernels/elementwise.h"
 #include "tfplug/op_kernels/helpers.h"
 #include "tfplug/op_kernels/philox.h"
@@ -253,11 +255,22 @@ class RandomKernel : public BackendKernel {
   PhiloxState state_;
 };
 
-// StatelessRandomGetKeyCounter and StatelessRandomGetKeyCounterAlg.
-class KeyCounterKernel final : public BackendKernel {
+// StatelessRandomGetKeyCounter and StatelessRandomGetKeyCounterAlg, with the seed in
+// host memory.
+class KeyCounterKernel : public BackendKernel {
  public:
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const PhiloxState state, GetSeed(run, 0));
+  absl::Status Init(KernelConstruction&) override {
+    constexpr DataType kType = DataType::kUint64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        expression_,
+        MakeExpression({kType, kType, kType}, {kType, kType, kType},
+                       [](Value key, Value low, Value high) {
+                         return std::array<Value, 3>{key, low, high};
+                       }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) final {
+    TFPLUG_ASSIGN_OR_RETURN(std::vector<Operand> from, GetInputs(run));
     TFPLUG_ASSIGN_OR_RETURN(const Operand key, run.AllocateOutput(0, {1}));
     TFPLUG_ASSIGN_OR_RETURN(const Operand counter, run.AllocateOutput(1, {2}));
     if (run.context().num_outputs() > 2) {
@@ -265,18 +278,53 @@ class KeyCounterKernel final : public BackendKernel {
                               run.context().AllocateOutput(2, {}));
       algorithm.scalar<int32_t>() = 1;
     }
-    TFPLUG_ASSIGN_OR_RETURN(
-        const Expression copy,
-        CastExpression(DataType::kUint64, DataType::kUint64));
-    const std::pair<uint64_t, Operand> parts[] = {
-        {state.key, key},
-        {state.low, ir::Range(counter, 0, 0, 1)},
-        {state.high, ir::Range(counter, 0, 1, 2)}};
-    for (const auto& [value, to] : parts) {
-      TFPLUG_RETURN_IF_ERROR(
-          run.launcher().Map(copy, {Uint64Scalar(value).AddDim(1, 0)}, {to}));
+    Operand to[] = {key, ir::Range(counter, 0, 0, 1),
+                    ir::Range(counter, 0, 1, 2)};
+    return run.launcher().Map(expression_, absl::MakeSpan(from),
+                              absl::MakeSpan(to));
+  }
+
+ protected:
+  // Returns the inputs of the expression, vectors of one element.
+  virtual absl::StatusOr<std::vector<Operand>> GetInputs(OpRun& run) const {
+    TFPLUG_ASSIGN_OR_RETURN(const PhiloxState state, GetSeed(run, 0));
+    std::vector<Operand> inputs;
+    for (const uint64_t word : {state.key, state.low, state.high}) {
+      inputs.push_back(Uint64Scalar(word).AddDim(1, 0));
     }
+    return inputs;
+  }
+
+  Expression expression_;
+};
+
+// The same with the seed in device memory, for the label kOnDeviceLabel: Keras
+// computes the seeds of its layers from variables.
+class DeviceKeyCounterKernel final : public KeyCounterKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("Tseed"));
+    constexpr DataType kUint64 = DataType::kUint64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        expression_, MakeExpression({type, type}, {kUint64, kUint64, kUint64},
+                                    [](Value seed_0, Value seed_1) {
+                                      return ScrambleSeed(
+                                          Cast(seed_0, DataType::kUint64),
+                                          Cast(seed_1, DataType::kUint64));
+                                    }));
     return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<std::vector<Operand>> GetInputs(OpRun& run) const override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand seed, GetView(run, 0));
+    if (seed.rank == 1 && seed.dim(0) == 2) {
+      return std::vector<Operand>{ir::Range(seed, 0, 0, 1),
+                                  ir::Range(seed, 0, 1, 2)};
+    }
+    return absl::InvalidArgumentError("seed must have shape [2], not " +
+                                      ShapeOf(seed).ToString());
   }
 };
 
@@ -332,6 +380,9 @@ inline void RandomOps(const Registrar& registrar) {
       kRandomInts);
   registrar.Add<KeyCounterKernel>(
       KernelDef("StatelessRandomGetKeyCounter").HostMemory("seed"));
+  registrar.Add<DeviceKeyCounterKernel>(
+      KernelDef("StatelessRandomGetKeyCounter").Label(kOnDeviceLabel), "Tseed",
+      kIndexTypes);
   registrar.Add<KeyCounterKernel>(KernelDef("StatelessRandomGetKeyCounterAlg")
                                       .HostMemory("seed")
                                       .HostMemory("alg"));

@@ -19,13 +19,10 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
-#include "tfplug/kernel/default_kernels.h"
-#include "tfplug/kernel/internal/kernel_set.h"
-#include "tfplug/kernel/kernel_def.h"
-#include "tfplug/kernel/memory_labels.h"
 #include "tfplug/kernel/stream_copy_ops.h"
 #include "tfplug/passes/internal/cpu_nodes.h"
 #include "tfplug/passes/internal/regions.h"
+#include "tfplug/passes/internal/tensor_places.h"
 #include "tfplug/passes/keep_conditions_on_host.h"
 #include "tfplug/runtime/node_ports.h"
 
@@ -46,9 +43,14 @@ namespace tfplug {
 // copies the results to kernels that need them in device memory. Its stream for
 // copies then waits for all kernels that are enqueued, and TensorFlow for the
 // copy: these edges get the same op, also those to a Switch. In TensorFlow 2.17 they do not: see
-// KeepConditionsOnHost. A Reshape, ExpandDims or Squeeze between two kernels that
-// have int32 in device memory gets the label kOnDeviceLabel, if the library has
-// such a kernel (op_kernels/reshape.h).
+// KeepConditionsOnHost. A node for which this library has a kernel with the label
+// kOnDeviceLabel gets that label if it reads device memory, and its users do:
+// reshaped indices (op_kernels/reshape.h), and seeds that Keras computes from
+// variables (op_kernels/random.h).
+//
+// A constant of another type than int32, which TensorFlow has in device memory,
+// becomes a HostConst for kernels that need it in host memory, such as the fill
+// value of a rotated image.
 //
 // For a control edge from the CPU, TensorFlow copies an output of the node. Such
 // an edge begins at the node's copy instead, if it has one.
@@ -62,118 +64,39 @@ class CopyOnStream : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kToDeviceOp)) return absl::OkStatus();
-    std::vector<Node> nodes;
-    for (const Node node : graph.nodes()) {
-      if (!context.IsOnDevice(node.device())) continue;
-      nodes.push_back(node);
-      ports_[node.id()] = PortsOf(node, context);
-    }
-    for (const Node node : nodes) {
-      if (ReshapesOnDevice(node, context)) {
-        node.SetAttr("_kernel", kOnDeviceLabel);
-        ports_[node.id()] = PortsOf(node, context);
-      }
-    }
-    for (const Node node : nodes) {
-      const runtime::NodePorts& ports = ports_[node.id()];
-      TFPLUG_RETURN_IF_ERROR(CopyInputs(graph, node, ports.inputs));
+    passes_internal::TensorPlaces places(graph, context);
+    for (const Node node : places.nodes()) places.MoveToDevice(node);
+    for (const Node node : places.nodes()) {
+      TFPLUG_RETURN_IF_ERROR(CopyInputs(graph, context, node, places));
       if (!context.HasKernel(kToHostOp)) continue;
-      TFPLUG_RETURN_IF_ERROR(CopyOutputs(graph, node, ports.outputs));
+      TFPLUG_RETURN_IF_ERROR(CopyOutputs(graph, node, places.of(node).outputs));
     }
-    for (const Node node : nodes) {
+    for (const Node node : places.nodes()) {
       TFPLUG_RETURN_IF_ERROR(MoveControls(node));
     }
     return absl::OkStatus();
   }
 
  private:
-  // Returns the inputs and outputs of a node of this library, of one of
-  // TensorFlow's kernels that only pass a tensor on, or of one that computes in
-  // host memory; none for others.
-  static runtime::NodePorts PortsOf(Node node, const PassContext& context) {
-    const runtime::NodePorts none;
-    const auto op = context.functions().GetSignature(node.op());
-    if (!op.ok()) return none;
-    if (const auto* const kernel =
-            runtime::FindOwnKernels(node, **op).selected) {
-      return runtime::PortsOf(node, **op, kernel->def).value_or(none);
-    }
-    const KernelDef on_host =
-        KernelDef(std::string(node.op())).AllInHostMemory();
-    const auto label = node.GetAttr<std::string>("_kernel").value_or("");
-    if (label == kOnHostLabel) {
-      return runtime::PortsOf(node, **op, on_host).value_or(none);
-    }
-    const auto type =
-        node.GetAttr<DataType>(node.op() == "Const" ? "dtype" : "T");
-    if (!type.ok() || DataTypeSize(*type) == 0) return none;
-    const runtime::Port on_device = {*type, /*on_host=*/false};
-    if (label == kOnDeviceLabel) return {{on_device}, {on_device}};
-    if (!label.empty()) return none;
-    const bool passes = kernel::ContainsWord(
-        " ExpandDims Identity PreventGradient Reshape Snapshot Squeeze"
-        " StopGradient ",
-        node.op());
-    if (*type == DataType::kInt32 &&
-        (passes || node.op() == "Const" || kernel::HasHostKernel(node.op()))) {
-      return runtime::PortsOf(node, **op, on_host).value_or(none);
-    }
-    // TensorFlow makes a Switch of the condition for each branch.
-    if (node.op() == "Switch" && *type != DataType::kInt32) {
-      return {{on_device, {DataType::kBool, /*on_host=*/true}}, {}};
-    }
-    if (!passes) return none;
-    return {{on_device}, {on_device}};
-  }
-
-  // Returns an input or output of a node on the device, null if it is unknown.
-  const runtime::Port* FindPort(Node node, int index, bool is_input) const {
-    const auto found = ports_.find(node.id());
-    if (found == ports_.end()) return nullptr;
-    const auto& ports = is_input ? found->second.inputs : found->second.outputs;
-    const auto i = static_cast<size_t>(index);
-    return i < ports.size() ? &ports[i] : nullptr;
-  }
-  bool IsOnHost(const Output& output) const {
-    const auto* const port = FindPort(output.node, output.port, false);
-    return port != nullptr && port->on_host;
-  }
-
-  // Returns whether a node that TensorFlow computes in host memory only changes
-  // the shape of a tensor in device memory, where all its users need it.
-  bool ReshapesOnDevice(Node node, const PassContext& context) const {
-    if (!kernel::ContainsWord(" ExpandDims Reshape Squeeze ", node.op()) ||
-        context.IsPreserved(node.name()) || !IsOnHost(node) ||
-        node.num_uses(0) == 0) {
-      return false;
-    }
-    const auto is_on_device = [&](Node other, int index, bool is_input) {
-      const auto* const port = FindPort(other, index, is_input);
-      return port != nullptr && !port->on_host &&
-             other.device() == node.device();
-    };
-    const Output from = node.input(0);
-    if (!from || !is_on_device(from.node, from.port, false)) return false;
-    for (const Use& use : node.uses(0)) {
-      if (!is_on_device(use.node, use.input, true)) return false;
-    }
-    return kernel_internal::AnyKernel(
-        context.device_type(), [&](const KernelDef& def) {
-          return def.op() == node.op() && def.label() == kOnDeviceLabel;
-        });
-  }
-
-  absl::Status CopyInputs(Graph& graph, Node node,
-                          const std::vector<runtime::Port>& ports) {
+  absl::Status CopyInputs(Graph& graph, const PassContext& context, Node node,
+                          const passes_internal::TensorPlaces& places) {
+    const std::vector<runtime::Port>& ports = places.of(node).inputs;
     for (int i = 0; i < node.num_inputs(); ++i) {
+      const auto index = static_cast<size_t>(i);
       const Output from = node.input(i);
-      if (!from || (!passes_internal::IsOnCpu(from.node) &&
-                    !(copies_from_host_ && IsOnHost(from) &&
-                      from.node.device() == node.device()))) {
+      if (index >= ports.size()) continue;
+      if (ports[index].on_host) {
+        if (!IsConstantOnDevice(from, node, context)) continue;
+        TFPLUG_ASSIGN_OR_RETURN(const Node copy,
+                                ConstantOnHost(graph, from.node));
+        TFPLUG_RETURN_IF_ERROR(node.SetInput(i, copy));
         continue;
       }
-      const auto index = static_cast<size_t>(i);
-      if (index >= ports.size() || ports[index].on_host) continue;
+      if (!from ||
+          (!passes_internal::IsOnCpu(from.node) &&
+           !(copies_from_host_ && places.IsOnHost(from, node.device())))) {
+        continue;
+      }
       Node& copy =
           to_device_[{from.node.id(), from.port, std::string(node.device())}];
       if (!copy) {
@@ -184,6 +107,32 @@ class CopyOnStream : public GraphPass {
       TFPLUG_RETURN_IF_ERROR(node.SetInput(i, copy));
     }
     return absl::OkStatus();
+  }
+
+  // TensorFlow has constants of other types than int32 in device memory.
+  static bool IsConstantOnDevice(const Output& from, Node user,
+                                 const PassContext& context) {
+    return from && from.node.op() == "Const" &&
+           from.node.device() == user.device() &&
+           from.node.GetAttr<DataType>("dtype").value_or(DataType::kInt32) !=
+               DataType::kInt32 &&
+           !context.IsPreserved(from.node.name());
+  }
+  absl::StatusOr<Node> ConstantOnHost(Graph& graph, Node constant) {
+    Node& copy = on_host_[constant.id()];
+    if (copy) return copy;
+    TFPLUG_ASSIGN_OR_RETURN(
+        copy, graph.AddNode(
+                  graph.UniqueName(absl::StrCat(constant.name(), "/on_host")),
+                  "HostConst"));
+    copy.SetDevice(constant.device());
+    for (const auto& [name, value] : constant.GetAttrs()) {
+      copy.SetRawAttr(name, value);
+    }
+    for (const Node control : constant.controls()) {
+      TFPLUG_RETURN_IF_ERROR(copy.AddControl(control));
+    }
+    return copy;
   }
 
   absl::Status MoveControls(Node node) const {
@@ -243,7 +192,7 @@ class CopyOnStream : public GraphPass {
 
   const bool copies_from_host_ =
       KeepConditionsOnHost::IsSafeIn(internal::CurrentRelease());
-  std::map<uint32_t, runtime::NodePorts> ports_;  // of nodes on the device
+  std::map<uint32_t, Node> on_host_;  // constants
   // By node, port and device.
   std::map<std::tuple<uint32_t, int, std::string>, Node> to_device_;
 };

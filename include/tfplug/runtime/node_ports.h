@@ -66,9 +66,10 @@ inline kernel_internal::KernelRegistry& KernelsInRegions() {
   return *kernels;
 }
 
-// Returns whether a kernel is for nodes with these attributes.
-inline bool Matches(const KernelDef& def, Node node, const OpSignature& op) {
-  if (def.op() != node.op() || !def.label().empty() || !def.IsEnabled()) {
+// Returns whether a kernel with this label is for nodes with these attributes.
+inline bool Matches(const KernelDef& def, Node node, const OpSignature& op,
+                    absl::string_view label = "") {
+  if (def.op() != node.op() || def.label() != label || !def.IsEnabled()) {
     return false;
   }
   for (const KernelDef::Constraint& constraint : def.type_constraints()) {

@@ -161,8 +161,7 @@ def fit_without_waiting():
         return self.function(iterator)
       if self.trace is None:
         self.trace = self.function.get_concrete_function(iterator)
-      with tf.profiler.experimental.Trace(self.function.__name__):
-        return self.trace(iterator)
+      return self.trace(iterator)
 
     def __getattr__(self, name):
       return getattr(self.function, name)
