@@ -26,9 +26,9 @@ class Formula {
 
   // Accepts a function, or a lambda without captures.
   template <class F>
-  Formula(F f) : Formula(+f) {}
+  Formula(F f) : Formula(+f) {}  // NOLINT: rows of tables are readable
   template <class R, class... A>
-  Formula(R (*f)(A...))
+  Formula(R (*f)(A...))  // NOLINT
       : arity_((int{std::is_same_v<A, Value>} + ...)),
         call_([f](const Values& x, double attr) {
           return Call(f, std::index_sequence_for<A...>(), x, attr);
