@@ -100,8 +100,8 @@ class ExpandDimsKernel final : public ReshapingKernel {
           absl::StrCat("Tried to expand dim index ", dim, " for tensor with ",
                        rank, " dimensions."));
     }
-    std::vector<int64_t> dims;
-    for (int d = 0; d < x.rank(); ++d) dims.push_back(x.dim(d));
+    const Shape shape = x.shape();
+    std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
     dims.insert(dims.begin() + (dim < 0 ? dim + rank + 1 : dim), 1);
     return Shape(dims);
   }
