@@ -114,11 +114,11 @@ class TensorPlaces {
   }
 
   runtime::NodePorts PortsOf(Node node) const {
-    const runtime::NodePorts none;
     const auto op = context_.functions().GetSignature(node.op());
-    if (!op.ok()) return none;
+    if (!op.ok()) return {};
     const auto ports_of = [&](const KernelDef& kernel) {
-      return runtime::PortsOf(node, **op, kernel).value_or(none);
+      return runtime::PortsOf(node, **op, kernel)
+          .value_or(runtime::NodePorts());
     };
     if (const auto* const own = runtime::FindOwnKernels(node, **op).selected) {
       return ports_of(own->def);
@@ -129,26 +129,27 @@ class TensorPlaces {
       const auto label = node.GetAttr<std::string>("_kernel").value_or("");
       if (label == kOnHostLabel) return ports_of(on_host);
       const KernelDef* const kernel = FindOnDevice(node, **op);
-      return label == kOnDeviceLabel && kernel ? ports_of(*kernel) : none;
+      return label == kOnDeviceLabel && kernel ? ports_of(*kernel)
+                                               : runtime::NodePorts();
     }
     const auto type =
         node.GetAttr<DataType>(node.op() == "Const" ? "dtype" : "T");
-    if (!type.ok() || DataTypeSize(*type) == 0) return none;
+    if (!type.ok() || DataTypeSize(*type) == 0) return {};
     const bool passes = kernel::ContainsWord(
         " ExpandDims Identity PreventGradient Reshape Snapshot Squeeze"
         " StopGradient ",
         node.op());
     if (*type == DataType::kInt32) {
-      return passes || node.op() == "Const" || kernel::HasHostKernel(node.op())
-                 ? ports_of(on_host)
-                 : none;
+      const bool is_on_host =
+          passes || node.op() == "Const" || kernel::HasHostKernel(node.op());
+      return is_on_host ? ports_of(on_host) : runtime::NodePorts();
     }
     const runtime::Port on_device = {*type, /*on_host=*/false};
     // TensorFlow makes a Switch of the condition for each branch.
     if (node.op() == "Switch") {
       return {{on_device, {DataType::kBool, /*on_host=*/true}}, {}};
     }
-    if (!passes) return none;
+    if (!passes) return {};
     return {{on_device}, {on_device}};
   }
 
