@@ -187,7 +187,7 @@ TEST_CASE("tensors in host memory are copied for kernels that read others") {
   CHECK(g.IsCopy("condition", kToDeviceOp, "less"));
   CHECK(g.InputOf("condition", 1).name() == "less");
   CHECK(g.InputOf("switch").name() == "sum");
-  const int nodes = g.graph.num_nodes();
+  const int64_t nodes = g.graph.num_nodes();
   g.Run();
   CHECK(g.graph.num_nodes() == nodes);
 }
@@ -246,7 +246,7 @@ TEST_CASE("int32 tensors of the device are reshaped there") {
   }
   CHECK(g.IsCopy("d", kToDeviceOp, "c"));
   CHECK(g.IsCopy("f", kToDeviceOp, "e"));
-  const int nodes = g.graph.num_nodes();
+  const int64_t nodes = g.graph.num_nodes();
   g.Run();
   CHECK(g.graph.num_nodes() == nodes);
   CHECK(is_on_device("a"));
