@@ -252,6 +252,8 @@ def searches(device):
 
 
 @NEEDS_KERAS_3
+@pytest.mark.skipif(harness.keras_version().startswith("3.16"),
+                    reason="a step of Keras 3.16 has no iterator")
 def test_a_trace_is_searched_once_for_each_iterator():
     expected = harness.run(searches, "CPU").value
     found = harness.run(searches, "SIM").value

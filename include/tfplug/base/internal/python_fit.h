@@ -167,7 +167,9 @@ def fit_without_waiting():
       return getattr(self.function, name)
 
   def find_trace_once(module):
-    original = getattr(module.TensorFlowTrainer, "_make_function", None)
+    # Keras 3.16 calls it Trainer, and uses an iterator for several steps only.
+    trainer = getattr(module, "TensorFlowTrainer", None) or module.Trainer
+    original = getattr(trainer, "_make_function", None)
     if original is None:  # before Keras 3.7
       return
 
@@ -181,7 +183,7 @@ def fit_without_waiting():
           cell.cell_contents = Step(function)
       return made
 
-    module.TensorFlowTrainer._make_function = make_function
+    trainer._make_function = make_function
 
   after_import("keras.src.backend.tensorflow.trainer", find_trace_once)
   after_import("keras.src.callbacks.callback_list", read_logs_if_used)

@@ -132,8 +132,9 @@ class TensorPlaces {
       return label == kOnDeviceLabel && kernel ? ports_of(*kernel)
                                                : runtime::NodePorts();
     }
+    const bool reads = node.op() == "ReadVariableOp";
     const auto type =
-        node.GetAttr<DataType>(node.op() == "Const" ? "dtype" : "T");
+        node.GetAttr<DataType>(reads || node.op() == "Const" ? "dtype" : "T");
     if (!type.ok() || DataTypeSize(*type) == 0) return {};
     const bool passes = kernel::ContainsWord(
         " ExpandDims Identity PreventGradient Reshape Snapshot Squeeze"
@@ -149,6 +150,7 @@ class TensorPlaces {
     if (node.op() == "Switch") {
       return {{on_device, {DataType::kBool, /*on_host=*/true}}, {}};
     }
+    if (reads) return {{}, {on_device}};
     if (!passes) return {};
     return {{on_device}, {on_device}};
   }
