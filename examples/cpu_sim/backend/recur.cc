@@ -31,38 +31,29 @@ bool IsFloatMatrix(const Operand& view) {
          (view.dim(column) == 1 || view.stride(column) == 1);
 }
 
-// Returns rows [begin, end) of the first step, as matrices.
-DeviceViews FirstStepOf(Operands views, int64_t begin, int64_t end) {
-  DeviceViews parts;
+// Returns rows [begin, end) of all steps.
+DeviceViews RowsOf(Operands views, int64_t begin, int64_t end) {
+  DeviceViews rows;
   for (const Operand& view : views) {
-    parts.push_back(
-        tfplug::ir::AtIndex(tfplug::ir::Range(view, 1, begin, end), 0));
+    rows.push_back(tfplug::ir::Range(view, 1, begin, end));
   }
-  return parts;
-}
-
-void Advance(Operands steps, DeviceViews& parts) {
-  for (size_t i = 0; i < parts.size(); ++i) {
-    parts[i].Advance(steps[i].stride(0));
-  }
+  return rows;
 }
 
 // Runs all steps for some rows.
 void RunSteps(const Operand& a, const Operand& b, const Operand& c,
               const tfplug::Expression& expression, Operands inputs,
               Operands outputs, int64_t begin, int64_t end) {
-  DeviceViews in = FirstStepOf(inputs, begin, end);
-  DeviceViews out = FirstStepOf(outputs, begin, end);
   const Operand product = tfplug::ir::Range(c, 0, begin, end);
-  Operand factor = tfplug::ir::Range(a, 1, begin, end);
-  for (int64_t t = 0; t < a.dim(0); ++t) {
-    Gemm(end - begin, b.dim(1), b.dim(0), {Floats(factor), factor.stride(1)},
-         {Floats(b), b.stride(0)}, Floats(product), product.stride(0));
-    tfplug::HostMap(Loops(), expression, in, out);
-    factor.Advance(factor.stride(0));
-    Advance(inputs, in);
-    Advance(outputs, out);
-  }
+  const Operand factors = tfplug::ir::Range(a, 1, begin, end);
+  tfplug::HostMapSteps(Loops(), expression, RowsOf(inputs, begin, end),
+                       RowsOf(outputs, begin, end), [&](int64_t t) {
+                         const Operand factor = tfplug::ir::AtIndex(factors, t);
+                         Gemm(end - begin, b.dim(1), b.dim(0),
+                              {Floats(factor), factor.stride(0)},
+                              {Floats(b), b.stride(0)}, Floats(product),
+                              product.stride(0));
+                       });
 }
 
 }  // namespace
