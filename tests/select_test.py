@@ -44,6 +44,22 @@ TESTS = {
                                                               "build/plugin.so"}),
 }
 
+PYTHON_FILES = {
+    "tests/tensorflow/harness.py": "ROOT = 'docs'\n",
+    "tests/tensorflow/cases.py": "import more\n",
+    "tests/tensorflow/more.py": "",
+    "tests/tensorflow/test_alone.py": "import harness\n",
+    "tests/tensorflow/test_cases.py": "from cases import all\n",
+    "tests/tensorflow/test_pages.py": "import harness\nharness.ROOT\n",
+    "tools/lib/helper.py": "",
+    "examples/example.cc": "",
+    "packaging/package.py": "",
+}
+WIDE = {"docs/page.md", "examples/example.cc", "packaging/package.py", "tools/tool"}
+PYTHON_TESTS = {
+    "test_alone": {"harness"}, "test_cases": {"cases", "more"}, "test_pages": {"harness"},
+}
+
 
 class SelectTest(unittest.TestCase):
     def setUp(self):
@@ -51,7 +67,7 @@ class SelectTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve()
         subprocess.run(["git", "init", "-q", self.root], check=True)
-        for name, text in {**FILES, ".gitignore": "/build\n"}.items():
+        for name, text in {**FILES, **PYTHON_FILES, ".gitignore": "/build\n"}.items():
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             (self.root / name).write_text(text)
         for patch in (mock.patch.object(main, "ROOT", self.root),
@@ -81,6 +97,27 @@ class SelectTest(unittest.TestCase):
                     changed.add(name)
                 (self.root / name).write_text(text)
             self.assertEqual(changed, expected, test)
+
+    def test_a_change_of_a_file_selects_the_files_of_pytest_that_read_it(self):
+        def keys():
+            main.content.cache_clear()
+            return {path.stem: key for path, key in main.pytest_keys(
+                self.root / "tests/tensorflow", self.root / "build/plugin.so").items()}
+
+        before = keys()
+        self.assertEqual(set(before), set(PYTHON_TESTS))
+        changed = {name: set() for name in before}
+        for name, text in {**FILES, **PYTHON_FILES}.items():
+            (self.root / name).write_text(f"{text}# changed\n")
+            for test, key in keys().items():
+                if key != before[test]:
+                    changed[test].add(name)
+            (self.root / name).write_text(text)
+        for test, modules in PYTHON_TESTS.items():
+            expected = {"build/plugin.so", "tools/lib/helper.py",
+                        *(f"tests/tensorflow/{name}.py" for name in [*modules, test])}
+            self.assertEqual(changed[test],
+                             expected | (WIDE if test == "test_pages" else set()), test)
 
     def test_another_argument_is_another_test(self):
         self.assertNotEqual(self.key(["build/program", "--a"]),

@@ -3,8 +3,9 @@
 
   main.py select BUILD PASSED CHANGED [SUITE]...   prints "run|same|missing TEST"
   main.py meson BUILD PASSED PART TIMES            prints "passed|failed|skipped TEST"
-  main.py pytest XML PART TIMES                    the same
-  main.py key FILE_OR_DIRECTORY...                 prints the hash of their contents
+  main.py stale FOLDER PASSED PLUGIN...            prints files of pytest to run
+  main.py pytest XML PART TIMES                    prints as meson does
+  main.py fresh XML FOLDER PASSED PLUGIN...        remembers files whose tests passed
   main.py built NINJA_LOG BEFORE PART TIMES        adds the build's steps to TIMES
   main.py all_run BUILD...                         fails if a unit test is in none of them
   main.py report TIMES                             prints where the time went
@@ -15,6 +16,9 @@ environment, are those of a test that passed: PASSED is the directory of their h
 A script that takes directories of C++ files, all or those of a pattern, also reads the
 headers that these include, and any other one all headers. A script that takes the
 project's root, or nothing but itself, may read anything, and runs after any change.
+
+A file of tests for pytest reads the plug-ins, the modules of its folder that it or these
+name, and tools/lib; one with a word of WIDE also docs, examples, packaging and tools.
 """
 
 import functools
@@ -22,6 +26,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +36,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from included import included
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+WIDE = {"ROOT", "docs", "examples", "package_environment", "packaging", "parents", "tools"}
 PASSED_WORDS = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
 
 
@@ -162,6 +168,53 @@ def pytest(results, part, times):
         print("failed pytest (it ran no test)")
 
 
+def pytest_keys(folder, *plugins):
+    """Returns {file of tests: the hash of all that it reads}."""
+    modules = {path.stem: path for path in pathlib.Path(folder).rglob("*.py")}
+    words = {name: set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+             for name, path in modules.items()}
+
+    def read_by(name):
+        found, pending = set(), {name}
+        while pending:
+            each = pending.pop()
+            found.add(each)
+            pending |= (words[each] & modules.keys()) - found
+        return found
+
+    always = "".join(map(content, [*plugins, *sorted((ROOT / "tools/lib").glob("*.py"))]))
+    wide = "".join(content(ROOT / name)
+                   for name in ("docs", "examples", "packaging", "tools"))
+    result = {}
+    for name, path in sorted(modules.items()):
+        if name.startswith("test_"):
+            own = read_by(name)
+            reads_more = any(words[each] & WIDE for each in own - {"harness"})
+            text = "".join(content(modules[each]) for each in sorted(own))
+            text += always + wide * reads_more + sys.version
+            result[path] = hashlib.sha256(text.encode()).hexdigest()
+    return result
+
+
+def stale(folder, passed, *plugins):
+    for path, hashed in pytest_keys(folder, *plugins).items():
+        if not (pathlib.Path(passed) / hashed).exists():
+            print(path)
+
+
+def fresh(results, folder, passed, *plugins):
+    failed, ran = set(), set()
+    for case in xml.etree.ElementTree.parse(results).iter("testcase"):
+        module = case.get("classname", "").split(".")[-1]
+        ran.add(module)
+        if {child.tag for child in case} & {"failure", "error"}:
+            failed.add(module)
+    pathlib.Path(passed).mkdir(parents=True, exist_ok=True)
+    for path, hashed in pytest_keys(folder, *plugins).items():
+        if path.stem in ran - failed:
+            (pathlib.Path(passed) / hashed).touch()
+
+
 def add_time(times, part, step, name, seconds):
     with open(times, "a", encoding="utf-8") as file:
         print(part, step, name, seconds, sep="\t", file=file)
@@ -208,11 +261,7 @@ def all_run(*builds):
         sys.exit(f"In neither build: {', '.join(left)}. See tests/meson.build.")
 
 
-def print_key(*paths):
-    print(hashlib.sha256("".join(map(content, paths)).encode()).hexdigest())
-
-
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    {"select": select, "meson": meson, "pytest": pytest, "key": print_key,
-     "all_run": all_run, "built": built, "report": report}[command](*arguments)
+    {"select": select, "meson": meson, "pytest": pytest, "stale": stale,
+     "fresh": fresh, "all_run": all_run, "built": built, "report": report}[command](*arguments)

@@ -189,26 +189,27 @@ class FusableNodes {
   // all their users are fusable. Keras' embeddings, to which -1 is the last word,
   // have such nodes.
   void AddHostNodes(Graph& graph) {
-    std::vector<Node> added;
+    std::vector<Node> pending;
+    std::vector<bool> is_added(graph.max_id());
     for (const ir::FusableOp& row : ir::FusableOps()) {
       if (row.host_types == 0 || !graph.has_op(row.op.name)) continue;
       for (const Node node : graph.nodes(row.op.name)) {
         if (Has(node) || !IsFusable(row, row.host_types, node)) continue;
         rows_[node.id()] = &row;
-        added.push_back(node);
+        is_added[node.id()] = true;
+        pending.push_back(node);
       }
     }
-    for (size_t before = 0; before != added.size();) {
-      before = added.size();
-      for (size_t i = 0; i < added.size();) {
-        if (IsNeededOnDeviceOnly(added[i])) {
-          ++i;
-          continue;
-        }
-        rows_[added[i].id()] = nullptr;
-        added[i] = added.back();
-        added.pop_back();
-      }
+    const auto examine = [&](Node node) {
+      if (node && is_added[node.id()]) pending.push_back(node);
+    };
+    while (!pending.empty()) {
+      const Node node = pending.back();
+      pending.pop_back();
+      if (!Has(node) || IsNeededOnDeviceOnly(node)) continue;
+      rows_[node.id()] = nullptr;
+      for (const Input& input : node.inputs()) examine(input.from.node);
+      for (const Use& use : node.uses()) examine(use.node);
     }
   }
   bool IsNeededOnDeviceOnly(Node node) const {
