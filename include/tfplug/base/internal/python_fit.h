@@ -161,7 +161,13 @@ def fit_without_waiting():
         return self.function(iterator)
       if self.trace is None:
         self.trace = self.function.get_concrete_function(iterator)
-      return self.trace(iterator)
+      # What a ConcreteFunction calls after it has examined its arguments.
+      call = getattr(self.trace, "_call_flat", None)
+      if call is None:
+        return self.trace(iterator)
+      with tf.profiler.experimental.Trace(self.function.__name__):
+        return call(tf.nest.flatten(iterator, expand_composites=True),
+                    self.trace.captured_inputs)
 
     def __getattr__(self, name):
       return getattr(self.function, name)
