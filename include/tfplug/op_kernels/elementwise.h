@@ -252,25 +252,20 @@ inline void AddElementwiseOps(const Registrar& registrar,
           {op, kernel::SetOf(DataType::kBool), nullptr, /*gives_bool=*/true});
       continue;
     }
-    uint64_t types =
+    const uint64_t types =
         registrar.WithOpcodes(op.types & kAllTypes, [&](DataType type) {
           return op_kernels_internal::ExpressionOf(op, type, /*attr=*/0);
         });
-    ir::FusableOp fusable = {op, types, "T",
+    const uint64_t on_host = kernel::HasHostKernel(op.name) ? kInt32Type : 0;
+    ir::FusableOp fusable = {op, types & ~on_host, "T",
                              op_kernels_internal::GivesBool(op)};
-    if (kernel::HasHostKernel(op.name)) {
-      types &= ~kInt32Type;
-      fusable.host_types = fusable.types & ~types;
-      fusable.types = types;
-      // TensorFlow refuses to divide by zero.
-      if (absl::StrContains(op.name, "Div") ||
-          absl::StrContains(op.name, "Mod")) {
-        fusable.host_types = 0;
-      }
-    }
+    // TensorFlow refuses to divide by zero.
+    const bool may_fail =
+        absl::StrContains(op.name, "Div") || absl::StrContains(op.name, "Mod");
+    if (!may_fail) fusable.host_types = types & on_host;
     registrar.AddFusable(std::move(fusable));
-    registrar.Add<op_kernels_internal::ElementwiseKernel>(KernelDef(op.name),
-                                                          "T", types);
+    registrar.Add<op_kernels_internal::ElementwiseKernel>(
+        KernelDef(op.name), "T", types & ~on_host);
   }
 }
 

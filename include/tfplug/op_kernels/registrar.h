@@ -104,11 +104,11 @@ class Registrar {
   // from the elements at the same index.
   void AddFusable(ir::FusableOp op) const {
     if (on_host_) return;
-    uint64_t types = 0;
-    for (DataType type : Supported(op.types & kAllTypes)) {
-      types |= kernel::SetOf(type);
+    for (uint64_t* const types : {&op.types, &op.host_types}) {
+      const std::vector<DataType> supported = Supported(*types & kAllTypes);
+      *types = 0;
+      for (DataType type : supported) *types |= kernel::SetOf(type);
     }
-    op.types = types;
     ir::FusableOps().push_back(op);
   }
 

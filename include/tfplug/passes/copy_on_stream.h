@@ -42,11 +42,11 @@ namespace tfplug {
 // TensorFlow also computes most of int32 in host memory on every device, and
 // copies the results to kernels that need them in device memory. Its stream for
 // copies then waits for all kernels that are enqueued, and TensorFlow for the
-// copy: these edges get the same op, also those to a Switch. In TensorFlow 2.17 they do not: see
-// KeepConditionsOnHost. A node for which this library has a kernel with the label
-// kOnDeviceLabel gets that label if it reads device memory, and its users do:
-// reshaped indices (op_kernels/reshape.h), and seeds that Keras computes from
-// variables (op_kernels/random.h).
+// copy: these edges get the same op, also those to a Switch, except in TensorFlow
+// 2.17 (see KeepConditionsOnHost). A node for which this library has a kernel with
+// the label kOnDeviceLabel gets that label if it reads device memory, and its
+// users do: reshaped indices (op_kernels/reshape.h), and seeds that Keras computes
+// from variables (op_kernels/random.h).
 //
 // A constant of another type than int32, which TensorFlow has in device memory,
 // becomes a HostConst for kernels that need it in host memory, such as the fill
