@@ -22,7 +22,7 @@
 // * Where Keras reads them, it ignores errors, such as that of the device's work, which
 //   would be lost. Here, they are raised.
 // * TensorFlow examines the iterator, the only argument of that function, in each call
-//   to find the trace for it: a fifth of a small model's step. Here, it does so once for
+//   to find the trace for it: a third of a small model's step. Here, it does so once for
 //   each iterator.
 namespace tfplug::internal {
 
