@@ -64,11 +64,12 @@ class CopyOnStream : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kToDeviceOp)) return absl::OkStatus();
+    const bool copies_to_host = context.HasKernel(kToHostOp);
     passes_internal::TensorPlaces places(graph, context);
     for (const Node node : places.nodes()) places.MoveToDevice(node);
     for (const Node node : places.nodes()) {
       TFPLUG_RETURN_IF_ERROR(CopyInputs(graph, context, node, places));
-      if (!context.HasKernel(kToHostOp)) continue;
+      if (!copies_to_host) continue;
       TFPLUG_RETURN_IF_ERROR(CopyOutputs(graph, node, places.of(node).outputs));
     }
     for (const Node node : places.nodes()) {

@@ -152,17 +152,21 @@ def meson(build, passed, part, times):
                   "and printed at the end:\n" + output[-3000:], file=sys.stderr)
 
 
+def result_of(case):
+    """Returns "passed", "failed" or "skipped" for a case of JUnit's XML."""
+    kinds = {child.tag for child in case}
+    return ("failed" if kinds & {"failure", "error"}
+            else "skipped" if "skipped" in kinds else "passed")
+
+
 def pytest(results, part, times):
     try:
         cases = list(xml.etree.ElementTree.parse(results).iter("testcase"))
     except (OSError, xml.etree.ElementTree.ParseError):
         cases = []
     for case in cases:
-        kinds = {child.tag for child in case}
-        result = ("failed" if kinds & {"failure", "error"}
-                  else "skipped" if "skipped" in kinds else "passed")
         module = case.get("classname", "")
-        print(result, module + "." + case.get("name", ""))
+        print(result_of(case), module + "." + case.get("name", ""))
         add_time(times, part, "tests", module.split(".")[-1], case.get("time", 0))
     if not cases:
         print("failed pytest (it ran no test)")
@@ -207,7 +211,7 @@ def fresh(results, folder, passed, *plugins):
     for case in xml.etree.ElementTree.parse(results).iter("testcase"):
         module = case.get("classname", "").split(".")[-1]
         ran.add(module)
-        if {child.tag for child in case} & {"failure", "error"}:
+        if result_of(case) == "failed":
             failed.add(module)
     pathlib.Path(passed).mkdir(parents=True, exist_ok=True)
     for path, hashed in pytest_keys(folder, *plugins).items():

@@ -54,33 +54,22 @@ class FusableNodes {
         kernels_(context.device_type()),
         rows_(graph.max_id()),
         shapes_(graph.max_id()) {
-    for (const ir::FusableOp& row : ir::FusableOps()) {
-      if (!graph.has_op(row.op.name)) continue;
-      for (const Node node : graph.nodes(row.op.name)) {
-        // The first row of an op counts, as for kernels.
-        if (rows_[node.id()] == nullptr && IsFusable(row, row.types, node)) {
-          rows_[node.id()] = &row;
-        }
+    // The first row of an op counts, as for kernels.
+    ForEachNode(graph, [&](const ir::FusableOp& row, Node node) {
+      if (!Has(node) && IsFusable(row, row.types, node)) {
+        rows_[node.id()] = &row;
       }
-    }
-    for (const ir::FusableOp& row : ir::FusableOps()) {
-      if (!graph.has_op(row.op.name)) continue;
-      for (const Node node : graph.nodes(row.op.name)) {
-        if (rows_[node.id()] == nullptr && ComparesOnDevice(row, node)) {
-          rows_[node.id()] = &row;
-        }
-      }
-    }
+    });
+    ForEachNode(graph, [&](const ir::FusableOp& row, Node node) {
+      if (!Has(node) && ComparesOnDevice(row, node)) rows_[node.id()] = &row;
+    });
     AddHostNodes(graph);
-    for (const ir::FusableOp& row : ir::FusableOps()) {
-      if (!graph.has_op(row.op.name)) continue;
-      for (const Node node : graph.nodes(row.op.name)) {
-        if (rows_[node.id()] == nullptr) continue;
-        for (const Input& input : node.inputs()) {
-          has_edges_ |= input.from && Has(input.from.node);
-        }
+    ForEachNode(graph, [&](const ir::FusableOp&, Node node) {
+      if (!Has(node)) return;
+      for (const Input& input : node.inputs()) {
+        has_edges_ |= input.from && Has(input.from.node);
       }
-    }
+    });
   }
 
   // Returns whether an edge connects two of the nodes.
@@ -136,6 +125,15 @@ class FusableNodes {
   }
 
  private:
+  // Calls visit(row, node) for the nodes of each op that may be fused.
+  template <class Visit>
+  static void ForEachNode(Graph& graph, Visit visit) {
+    for (const ir::FusableOp& row : ir::FusableOps()) {
+      if (!graph.has_op(row.op.name)) continue;
+      for (const Node node : graph.nodes(row.op.name)) visit(row, node);
+    }
+  }
+
   // Takes the types that the op may have.
   bool IsFusable(const ir::FusableOp& op, uint64_t types, Node node) const {
     const int arity = op.op.formula.arity();
@@ -191,15 +189,15 @@ class FusableNodes {
   void AddHostNodes(Graph& graph) {
     std::vector<Node> pending;
     std::vector<bool> is_added(graph.max_id());
-    for (const ir::FusableOp& row : ir::FusableOps()) {
-      if (row.host_types == 0 || !graph.has_op(row.op.name)) continue;
-      for (const Node node : graph.nodes(row.op.name)) {
-        if (Has(node) || !IsFusable(row, row.host_types, node)) continue;
-        rows_[node.id()] = &row;
-        is_added[node.id()] = true;
-        pending.push_back(node);
+    ForEachNode(graph, [&](const ir::FusableOp& row, Node node) {
+      if (row.host_types == 0 || Has(node) ||
+          !IsFusable(row, row.host_types, node)) {
+        return;
       }
-    }
+      rows_[node.id()] = &row;
+      is_added[node.id()] = true;
+      pending.push_back(node);
+    });
     const auto examine = [&](Node node) {
       if (node && is_added[node.id()]) pending.push_back(node);
     };
